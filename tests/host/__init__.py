@@ -1,1 +1,1 @@
-"""Tests of the host runtime, and devices that they steer."""
+"""Tests of the host runtime, and the devices they control."""

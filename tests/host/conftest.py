@@ -1,4 +1,4 @@
-"""Hosts that several files of claims begin with."""
+"""Hosts shared by several test files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from onert.host import DeviceConfig, HostManager
 
 @pytest.fixture
 def host() -> Iterator[HostManager]:
-    with HostManager([DeviceConfig(threads=1)]) as made:
-        yield made
+    with HostManager([DeviceConfig(threads=1)]) as manager:
+        yield manager
 
 
 @pytest.fixture
 def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
-    """One request at a time and one in the queue, on a device that waits for the test."""
+    """A host with network `n` on a gated device: at most one active request and one queued."""
     device = GatedDevice()
-    with HostManager([device], ONE) as made:
-        made.add_network("n", squares())
-        yield made, device
+    with HostManager([device], ONE) as manager:
+        manager.add_network("n", squares())
+        yield manager, device
         device.gate.set()

@@ -1,4 +1,4 @@
-"""Networks to divide, and their parts run one after the other."""
+"""Networks to partition, and a way to run their partitions sequentially."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GREAT = 1 << 30
 
 
 def layers(*widths: int, branches: int = 1) -> Package:
-    """Fully connected layers, each followed by a tanh; as several branches of one input that are added up."""
+    """Fully connected layers, each followed by tanh; `branches` copies read the same input and are added up."""
     rng = np.random.default_rng(0)
     b = Builder("layers")
     x = b.input(TensorType(DType.FLOAT32, (1, widths[0])), "x")
@@ -60,7 +60,7 @@ def partitioner(*of: Kind) -> Partitioner:
 
 
 def run(dag: DAG, inputs: Sequence[Array]) -> list[Array]:
-    """The network, its sub-networks one after the other, each compiled by itself."""
+    """The network's outputs, its partitions compiled separately and run one after the other."""
     values = dict(zip((value for _, value in dag.inputs), inputs, strict=True))
     for at in dag.order:
         node = dag.nodes[at]

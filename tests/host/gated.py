@@ -1,4 +1,4 @@
-"""A device that waits for the test, and networks that are quick to compile."""
+"""A device that runs only when the test lets it, and networks that compile quickly."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def output(outputs: dict[str, Any]) -> list[float]:
 
 
 def squares(width: int = 3, name: str = "x") -> Package:
-    """x squared, of so many numbers."""
+    """The elementwise square of a vector of `width` elements."""
     b = Builder("squares")
     x = b.input(TensorType(DType.FLOAT32, (width,)), name)
     return Package((b.model([b.add(Binary(BinaryKind.MUL), x, x)]),), "squares")
 
 
 def products(width: int, factor: float = 2.0) -> Package:
-    """x times a constant of so many numbers."""
+    """A vector of `width` elements times a constant vector."""
     b = Builder("products")
     x = b.input(TensorType(DType.FLOAT32, (width,)), "x")
     weights = b.constant(np.full(width, factor, np.float32))
@@ -45,10 +45,11 @@ def products(width: int, factor: float = 2.0) -> Package:
 
 
 class GatedDevice(DeviceManager):
-    """Runs what the test gives for a function, on a thread, when the test opens the gate: it says what began.
+    """Runs `outputs` in place of each function, on a worker thread, once the test has opened the gate.
 
-    `outputs` makes a function's results of its inputs; one that raises fails the run. As a context, the gate is open at
-    its end: what waits for runs to end, such as a server, must not wait for a test that failed.
+    `outputs` computes a function's results from its inputs; if it raises, the run fails. `began` records the runs that
+    have started. Used as a context manager, the device opens the gate at the end, so that a server waiting for runs
+    does not hang after a failed test.
     """
 
     kind = "gated"
@@ -67,11 +68,11 @@ class GatedDevice(DeviceManager):
         if is_open:
             self.gate.set()
         self.began: SimpleQueue[str] = SimpleQueue()
-        """The names of functions, as they begin."""
+        """The names of functions, in the order in which their runs start."""
         self.programs: dict[str, CompiledFunction] = {}
         self.evicted: list[str] = []
         self.refuses: str | None = None
-        """The name of a function that cannot be loaded."""
+        """The name of a function that the device fails to load."""
         self._worker: Worker | None = None
 
     def init(self) -> None:
@@ -109,7 +110,7 @@ class GatedDevice(DeviceManager):
         return self.worker.submit(priority, run, done)
 
     def begun(self) -> str:
-        """The name of the next function that begins, once it does."""
+        """Wait for the next run to start and return its function's name."""
         return self.began.get(timeout=PATIENCE)
 
     def stop(self) -> None:
@@ -124,7 +125,7 @@ class GatedDevice(DeviceManager):
 
 
 class Answers:
-    """Collects what a device or a host says when a run is over."""
+    """A callback that collects the results of finished runs."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Result] = SimpleQueue()
@@ -133,7 +134,7 @@ class Answers:
         self._queue.put(result)
 
     def next(self) -> Result:
-        """The next result."""
+        """Wait for the next result and return it."""
         return self._queue.get(timeout=PATIENCE)
 
     @property

@@ -1,4 +1,4 @@
-"""Claims about requests that are run together."""
+"""Batching: several requests in one run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def alone(package: Package, inputs: Sequence[Array]) -> list[Array]:
 
 @pytest.fixture
 def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
-    """A device that doubles what it is given when the test lets it, and batches of up to 4."""
+    """A host on a gated device that doubles its input."""
     device = GatedDevice(outputs=lambda _, inputs: [2 * inputs[0]])
     with HostManager([device]) as host:
         yield host, device
@@ -49,7 +49,7 @@ def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
 
 
 def _waiting(device: GatedDevice, host: HostManager, inputs: Sequence[Array], **more: Any) -> list[Future[Any]]:
-    """Requests of which the first has begun and the others wait for the device."""
+    """Futures of requests: the first is running, the others wait for the device."""
     futures = [host.run_network("n", [inputs[0]])]
     device.begun()
     return futures + [host.run_network("n", [x], **more) for x in inputs[1:]]
@@ -58,7 +58,7 @@ def _waiting(device: GatedDevice, host: HostManager, inputs: Sequence[Array], **
 # ---- one run for several requests
 
 
-def test_requests_that_wait_for_a_device_are_run_as_one(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_requests_that_wait_for_a_device_are_run_as_one_batch(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     dag = host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
     assert dag.notes == ("batches are one run, of 1, 2, 4 requests",)
@@ -74,7 +74,7 @@ def test_requests_that_wait_for_a_device_are_run_as_one(gated: tuple[HostManager
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-def test_a_batch_that_is_not_full_is_filled_up(gated: tuple[HostManager, GatedDevice], count: int) -> None:
+def test_a_partial_batch_is_padded_to_a_compiled_size(gated: tuple[HostManager, GatedDevice], count: int) -> None:
     host, device = gated
     shapes = []
     device.outputs = lambda _, inputs: shapes.append(inputs[0].shape) or [2 * inputs[0]]  # type: ignore[func-returns-value]
@@ -89,7 +89,7 @@ def test_a_batch_that_is_not_full_is_filled_up(gated: tuple[HostManager, GatedDe
     assert shapes[1:] == [({1: 1, 2: 2, 3: 4, 4: 4, 5: 5}[count], WIDTH)]
 
 
-def test_the_most_urgent_requests_are_in_the_next_batch(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_the_next_batch_consists_of_the_most_urgent_requests(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=2))
     inputs = rows(6)
@@ -105,7 +105,7 @@ def test_the_most_urgent_requests_are_in_the_next_batch(gated: tuple[HostManager
 
 
 @pytest.mark.parametrize("parts", [None, 2])
-def test_batches_give_what_single_requests_give(parts: int | None) -> None:
+def test_batches_give_the_results_of_single_requests(parts: int | None) -> None:
     package = layers(WIDTH, 32, 32, 8)
     inputs = rows(200)
     want = alone(package, inputs)
@@ -120,7 +120,7 @@ def test_batches_give_what_single_requests_give(parts: int | None) -> None:
         assert [device.functions for device in host.devices] == [(), ()]
 
 
-def test_an_error_of_a_batch_is_the_error_of_each_of_its_requests(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_an_error_of_a_batch_fails_each_of_its_requests(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
 
@@ -138,7 +138,7 @@ def test_an_error_of_a_batch_is_the_error_of_each_of_its_requests(gated: tuple[H
     assert (counted.requests_succeeded, counted.requests_failed) == (2, 4)
 
 
-def test_requests_that_are_late_are_not_in_a_batch(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_requests_past_their_deadline_are_left_out_of_batches(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
     futures = _waiting(device, host, rows(4), timeout=0)
@@ -151,7 +151,7 @@ def test_requests_that_are_late_are_not_in_a_batch(gated: tuple[HostManager, Gat
 # ---- waiting for others
 
 
-def test_a_request_that_is_late_in_a_batch_is_counted_once(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_request_that_misses_its_deadline_in_a_batch_is_counted_once(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
     inputs = rows(3)
@@ -166,8 +166,8 @@ def test_a_request_that_is_late_in_a_batch_is_counted_once(gated: tuple[HostMana
 
 
 @pytest.mark.parametrize("width", [WIDTH, 1 << 15])
-def test_answers_of_a_batch_are_apart(width: int) -> None:
-    """Whoever writes to one does not change another, and who keeps one keeps no large batch."""
+def test_answers_of_a_batch_share_no_memory(width: int) -> None:
+    """Writing to one answer does not change another, and an answer does not keep a large batch alive."""
     with HostManager([DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares(width), batch=BatchConfig(max_size=4))
         given = [np.full(width, at, np.float32) for at in range(9)]
@@ -179,7 +179,7 @@ def test_answers_of_a_batch_are_apart(width: int) -> None:
             np.testing.assert_array_equal(answer, x * x + 1)
 
 
-def test_a_full_batch_waits_for_nobody(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_full_batch_runs_without_delay(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     device.gate.set()
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4, max_delay=PATIENCE))
@@ -191,7 +191,7 @@ def test_a_full_batch_waits_for_nobody(gated: tuple[HostManager, GatedDevice]) -
     assert device.begun() == "n/batch4"
 
 
-def test_a_request_waits_for_others_no_longer_than_the_delay(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_request_waits_for_a_batch_no_longer_than_max_delay(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     device.gate.set()
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=64, max_delay=0.01))
@@ -199,7 +199,7 @@ def test_a_request_waits_for_others_no_longer_than_the_delay(gated: tuple[HostMa
     assert wait(futures, PATIENCE).not_done == set()
 
 
-def test_without_a_delay_an_idle_device_begins_at_once(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_an_idle_device_starts_at_once_if_there_is_no_max_delay(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     device.gate.set()
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=64))
@@ -211,7 +211,7 @@ def test_without_a_delay_an_idle_device_begins_at_once(gated: tuple[HostManager,
 
 
 def _over_rows() -> Package:
-    """A softmax over the first dimension: a request's answer depends on the others of its batch."""
+    """A softmax over the first dimension, so that each request's answer depends on the rest of its batch."""
     b = Builder("over rows")
     x = b.input(TensorType(DType.FLOAT32, (1, 4)), "x")
     order = b.constant(np.int32([1, 0]))
@@ -219,7 +219,7 @@ def _over_rows() -> Package:
     return Package((b.model([y]),), "over rows")
 
 
-def test_rows_that_mix_are_found_out() -> None:
+def test_networks_whose_rows_depend_on_each_other_are_not_stacked() -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         dag = host.add_network("n", _over_rows(), batch=BatchConfig(max_size=4))
         assert dag.notes == ("batches are several runs: output 'output_0' of a request depends on the others",)
@@ -231,7 +231,7 @@ def test_rows_that_mix_are_found_out() -> None:
         assert host.devices[0].functions == ("n",)
 
 
-def test_reshapes_that_say_the_first_dimension_are_no_obstacle() -> None:
+def test_reshapes_with_a_fixed_first_dimension_do_not_prevent_stacking() -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     rng = np.random.default_rng(0)
     images = [rng.integers(-128, 128, (1, 8, 8, 1)).astype(np.int8) for _ in range(30)]
@@ -251,7 +251,7 @@ def _scalar() -> Package:
 
 
 @pytest.mark.parametrize("stacked", [False, None])
-def test_a_batch_may_be_several_runs(stacked: bool | None) -> None:
+def test_a_batch_can_consist_of_several_runs(stacked: bool | None) -> None:
     with HostManager([DeviceConfig(threads=1)], HostConfig(max_queue_size=500)) as host:
         dag = host.add_network("n", _scalar(), batch=BatchConfig(max_size=4, stacked=stacked))
         assert dag.notes[0].startswith("batches are several runs")
@@ -264,7 +264,7 @@ def test_a_batch_may_be_several_runs(stacked: bool | None) -> None:
             assert all(threads.map(ask, range(4), timeout=PATIENCE))
 
 
-def test_an_error_of_one_of_several_runs_is_its_own(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_in_an_unstacked_batch_an_error_fails_only_its_own_request(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4, stacked=False))
 
@@ -279,7 +279,7 @@ def test_an_error_of_one_of_several_runs_is_its_own(gated: tuple[HostManager, Ga
     assert [str(future.exception(PATIENCE)) for future in futures] == ["None", "None", "two", "None", "None", "None"]
 
 
-def test_a_divided_network_that_cannot_be_stacked_runs_requests_one_by_one() -> None:
+def test_a_partitioned_network_that_cannot_be_stacked_runs_requests_one_by_one() -> None:
     with HostManager([DeviceConfig(threads=1)] * 2) as host:
         dag = host.add_network("n", _over_rows(), parts=2, batch=BatchConfig(max_size=4))
         assert dag.notes[-1].startswith("requests are run one by one: batches are several runs: ")
@@ -297,29 +297,29 @@ def test_a_batch_has_at_least_one_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("together", "stacked", "told"),
+    ("seconds_together", "stacked", "note"),
     [
         (0.9, None, "batches are one run, of 1, 2, 4 requests"),
         (1.5, None, "batches are several runs: one run of 4 requests takes 600.00 ms, 4 runs 400.12 ms"),
         (1.5, True, "batches are one run, of 1, 2, 4 requests"),
     ],
 )
-def test_requests_are_stacked_where_that_takes_no_longer(
-    together: float, stacked: bool | None, told: str, monkeypatch: pytest.MonkeyPatch
+def test_requests_are_stacked_if_that_takes_no_longer(
+    seconds_together: float, stacked: bool | None, note: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placement, "_seconds", lambda *programs: [0.1, together * 0.4])
+    monkeypatch.setattr(placement, "_seconds", lambda *programs: [0.1, seconds_together * 0.4])
     with HostManager([DeviceConfig(threads=1)]) as host:
         dag = host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4, stacked=stacked))
-        assert dag.notes == (told,)
+        assert dag.notes == (note,)
 
 
-def test_the_time_of_a_run_is_that_of_its_program() -> None:
+def test_measured_run_times_grow_with_the_program() -> None:
     short, long = (onert.compile(layers(*[width] * 8), num_threads=1) for width in (4, 1024))
     one, other = placement._seconds(short, long)
     assert 0 < one < other < PATIENCE
 
 
-def test_as_many_requests_leave_the_queue_as_a_batch_had() -> None:
+def test_a_finished_batch_admits_as_many_requests_from_the_queue() -> None:
     device = GatedDevice(outputs=lambda _, inputs: [2 * inputs[0]])
     with HostManager([device], HostConfig(max_active_requests=4)) as host:
         host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
@@ -327,5 +327,5 @@ def test_as_many_requests_leave_the_queue_as_a_batch_had() -> None:
         device.gate.set()
         assert wait(futures, PATIENCE).not_done == set()
         began = [device.begun() for _ in range(device.began.qsize())]
-    # One was being run while three waited for the device; one came in its place, then three at a time.
+    # One was running and three waited for the device; one took the place of the first, then three at a time.
     assert began == ["n/batch4", "n", "n/batch4", "n", "n/batch2"]

@@ -1,4 +1,4 @@
-"""Claims about what a host is made of: devices, limits, and their file."""
+"""Configuration of a host: devices, limits, and the device file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ key = "value"
 """
 
 
-def test_a_file_of_devices_is_read_in_order(tmp_path: Path) -> None:
+def test_a_device_file_is_read_in_order(tmp_path: Path) -> None:
     path = tmp_path / "devices.toml"
     path.write_text(DEVICES, encoding="utf-8")
     assert load_devices(path) == (
@@ -71,19 +71,19 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG.keys())
-def test_a_file_of_devices_that_is_not_understood_says_where(text: str | bytes, message: str, tmp_path: Path) -> None:
+def test_errors_in_a_device_file_name_the_place(text: str | bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "devices.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigurationError, match=message):
         load_devices(path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_device_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.toml: the devices cannot be read: No such file"):
         load_devices(tmp_path / "none.toml")
 
 
-def test_devices_without_names_are_called_by_kind_and_place() -> None:
+def test_unnamed_devices_are_named_by_kind_and_position() -> None:
     assert [d.name for d in named([DeviceConfig(), DeviceConfig(name="x"), DeviceConfig(kind="process")])] == [
         "cpu0",
         "x",
@@ -94,6 +94,6 @@ def test_devices_without_names_are_called_by_kind_and_place() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("max_active_requests", 0), ("max_queue_size", -1), ("executor_threads", 0)]
 )
-def test_limits_of_a_host_are_limits(field: str, value: int) -> None:
+def test_host_limits_below_their_minimum_are_rejected(field: str, value: int) -> None:
     with pytest.raises(ConfigurationError, match=f"{field} is {value}, expected at least"):
         HostConfig(**{field: value})

@@ -1,4 +1,4 @@
-"""Claims about devices: Glow's DeviceManagerTest, on the processor in this process."""
+"""Device managers: the properties of Glow's DeviceManagerTest, for the in-process CPU device."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def device() -> Iterator[CpuDevice]:
 # ---- Glow's properties
 
 
-def test_a_function_runs_and_its_answer_comes_from_another_thread(device: CpuDevice) -> None:
-    told: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+def test_a_function_runs_and_answers_from_another_thread(device: CpuDevice) -> None:
+    answers_queue: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     device.add_network([function("squares", squares())])
-    assert device.run_function("squares", [X], lambda result: told.put((get_ident(), result))) == 1
-    thread, result = told.get(timeout=PATIENCE)
+    assert device.run_function("squares", [X], lambda result: answers_queue.put((get_ident(), result))) == 1
+    thread, result = answers_queue.get(timeout=PATIENCE)
     assert thread != get_ident()
     assert result[0].tolist() == [1, 4, 9]
     assert device.run_function("squares", [X], lambda _: None) == 2
 
 
-def test_many_runs_of_many_functions_give_each_its_own(device: CpuDevice) -> None:
+def test_many_runs_of_many_functions_each_get_their_own_result(device: CpuDevice) -> None:
     device.add_network([function("squares", squares()), function("double", products(3))])
     device.add_network([function("treble", products(3, 3.0))])
     answers = {name: Answers() for name in ("squares", "double", "treble")}
@@ -78,13 +78,13 @@ def test_many_runs_of_many_functions_give_each_its_own(device: CpuDevice) -> Non
         assert results(answers["treble"]) == [(3 * x).tolist()]
 
 
-def test_one_compiled_function_runs_under_two_names_and_on_two_devices() -> None:
+def test_one_compiled_function_can_run_under_two_names_and_on_two_devices() -> None:
     devices = made([DeviceConfig(threads=1), DeviceConfig(threads=1)])
-    made_once = function("a", squares())
+    compiled = function("a", squares())
     answers = Answers()
     for device in devices:
-        again = CompiledFunction("b", made_once.package, made_once.options, made_once.program)
-        device.add_network([made_once, again])
+        again = CompiledFunction("b", compiled.package, compiled.options, compiled.program)
+        device.add_network([compiled, again])
         for name in "ab":
             device.run_function(name, [X], answers)
             assert results(answers) == [[1, 4, 9]]
@@ -114,7 +114,7 @@ def test_memory_is_accounted_for_to_the_byte() -> None:
     device.stop()
 
 
-def test_what_a_function_takes_is_its_constants_its_arena_and_its_ends() -> None:
+def test_the_memory_of_a_function_is_constants_activations_inputs_and_outputs() -> None:
     package = products(1000)
     found = program_memory(onert.compile(package, backends=("reference",), num_threads=1))
     assert (found.inputs, found.outputs, found.constants, found.activations) == (4000, 4000, 4000, 0)
@@ -123,7 +123,7 @@ def test_what_a_function_takes_is_its_constants_its_arena_and_its_ends() -> None
     assert twice.total == 20000
 
 
-def test_functions_are_added_all_or_none(device: CpuDevice) -> None:
+def test_either_all_functions_are_added_or_none(device: CpuDevice) -> None:
     device.add_network([function("a", squares())])
     free = device.available_memory
     with pytest.raises(NetworkExistsError, match="already has a function called 'a'"):
@@ -132,7 +132,7 @@ def test_functions_are_added_all_or_none(device: CpuDevice) -> None:
     assert device.available_memory == free
 
 
-def test_functions_that_are_not_there_are_told_by_name(device: CpuDevice) -> None:
+def test_errors_name_functions_that_are_not_loaded(device: CpuDevice) -> None:
     answers = Answers()
     for call in (
         lambda: device.run_function("a", [X], answers),
@@ -148,7 +148,7 @@ def test_functions_that_are_not_there_are_told_by_name(device: CpuDevice) -> Non
     assert answers.is_empty
 
 
-def test_an_error_of_a_run_is_its_answer_and_the_device_goes_on(device: CpuDevice) -> None:
+def test_a_failed_run_answers_with_its_error_and_the_device_continues(device: CpuDevice) -> None:
     answers = Answers()
     device.add_network([function("squares", squares())])
     device.run_function("squares", [X[:2]], answers)
@@ -157,7 +157,7 @@ def test_an_error_of_a_run_is_its_answer_and_the_device_goes_on(device: CpuDevic
     assert results(answers) == [[1, 4, 9]]
 
 
-def test_a_receiver_that_fails_does_not_end_the_device(device: CpuDevice, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_callback_does_not_stop_the_device(device: CpuDevice, caplog: pytest.LogCaptureFixture) -> None:
     def failing(result: Any) -> None:
         raise ValueError("mine")
 
@@ -172,7 +172,7 @@ def test_a_receiver_that_fails_does_not_end_the_device(device: CpuDevice, caplog
 # ---- the thread and its turn
 
 
-def test_waiting_runs_go_by_priority_then_in_order() -> None:
+def test_waiting_runs_are_ordered_by_priority_then_arrival() -> None:
     device = GatedDevice()
     device.init()
     names = ["a", "b", "c", "d", "e"]
@@ -188,7 +188,7 @@ def test_waiting_runs_go_by_priority_then_in_order() -> None:
     device.stop()
 
 
-def test_an_idle_device_borrows_its_callers_thread_and_a_busy_one_does_not(device: CpuDevice) -> None:
+def test_an_idle_device_runs_on_the_caller_s_thread_and_a_busy_one_does_not(device: CpuDevice) -> None:
     device.add_network([function("squares", squares())])
     result = device.run_here("squares", [X])
     assert result is not None
@@ -212,11 +212,11 @@ def test_an_idle_device_borrows_its_callers_thread_and_a_busy_one_does_not(devic
     assert device.run_here("squares", [X]) is not None
 
 
-def test_a_turn_that_an_interrupted_caller_dropped_is_not_lost(device: CpuDevice) -> None:
+def test_a_turn_dropped_by_an_interrupted_caller_is_not_lost(device: CpuDevice) -> None:
     worker = device._thread
     turn = worker.borrow()
     loads = [worker.load, worker.borrow()]
-    del turn  # an assertion would keep it
+    del turn  # an assertion would keep a reference to it
     assert loads == [1, None]
     assert worker.load == 0
     turn = worker.borrow()
@@ -225,7 +225,7 @@ def test_a_turn_that_an_interrupted_caller_dropped_is_not_lost(device: CpuDevice
     assert worker.turns.qsize() == 1
 
 
-def test_stopping_refuses_what_waits_and_what_comes() -> None:
+def test_stopping_refuses_waiting_and_later_runs() -> None:
     device = GatedDevice()
     device.init()
     device.add_network([function("a", squares())])
@@ -243,7 +243,7 @@ def test_stopping_refuses_what_waits_and_what_comes() -> None:
     assert second.is_empty
 
 
-def test_evicting_waits_for_the_run_that_is_under_way(device: CpuDevice) -> None:
+def test_evicting_waits_for_the_current_run(device: CpuDevice) -> None:
     device.add_network([function("a", squares())])
     holding, release = Event(), Event()
 
@@ -266,7 +266,7 @@ def test_evicting_waits_for_the_run_that_is_under_way(device: CpuDevice) -> None
 # ---- state
 
 
-def test_state_starts_anew_with_every_run(device: CpuDevice) -> None:
+def test_state_is_reset_for_every_run(device: CpuDevice) -> None:
     from onert.ir import DType, TensorType
     from onert.ir.builder import Builder
     from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -276,9 +276,9 @@ def test_state_starts_anew_with_every_run(device: CpuDevice) -> None:
     total = b.variable(TensorType(DType.FLOAT32, (3,)), "total")
     new = b.add(Binary(BinaryKind.ADD), x, total)
     b.update(total, new)
-    made_once = function("sum", Package((b.model([new]),)))
-    assert made_once.stateful
-    device.add_network([made_once])
+    compiled = function("sum", Package((b.model([new]),)))
+    assert compiled.stateful
+    device.add_network([compiled])
     answers = Answers()
     for _ in range(3):
         device.run_function("sum", [X], answers)
@@ -289,24 +289,24 @@ def test_state_starts_anew_with_every_run(device: CpuDevice) -> None:
 # ---- kinds and processors
 
 
-def test_a_pinned_device_runs_on_its_processors_and_on_no_other_thread() -> None:
+def test_a_pinned_device_runs_only_on_its_own_processors_and_thread() -> None:
     cores = tuple(sorted(os.sched_getaffinity(0)))[:1]
     (device,) = made([DeviceConfig(cores=cores, threads=1)])
     assert isinstance(device, CpuDevice)
     device.add_network([function("a", squares())])
     assert device.run_here("a", [X]) is None
-    told: SimpleQueue[set[int]] = SimpleQueue()
-    device.run_function("a", [X], lambda _: told.put(os.sched_getaffinity(0)))
-    assert told.get(timeout=PATIENCE) == set(cores)
+    answers_queue: SimpleQueue[set[int]] = SimpleQueue()
+    device.run_function("a", [X], lambda _: answers_queue.put(os.sched_getaffinity(0)))
+    assert answers_queue.get(timeout=PATIENCE) == set(cores)
     device.stop()
 
 
-def test_a_device_is_not_bound_to_processors_that_are_not_there() -> None:
+def test_binding_a_device_to_unavailable_processors_is_rejected() -> None:
     with pytest.raises(ConfigurationError, match="device 'cpu1' is bound to processors 123456, but this process may"):
         made([DeviceConfig(), DeviceConfig(cores=(123456,))])
 
 
-def test_devices_share_the_processors_unless_they_are_told_otherwise() -> None:
+def test_devices_share_the_processors_unless_their_threads_are_configured() -> None:
     devices = made([DeviceConfig(), DeviceConfig(), DeviceConfig(threads=7)])
     share = max(1, onert.Options().num_threads // 3)
     assert [device.threads for device in devices] == [share, share, 7]
@@ -315,6 +315,6 @@ def test_devices_share_the_processors_unless_they_are_told_otherwise() -> None:
         device.stop()
 
 
-def test_a_kind_of_device_that_there_is_none_of_is_told() -> None:
+def test_an_unknown_kind_of_device_is_rejected() -> None:
     with pytest.raises(DeviceNotFoundError, match="device 'tpu0' is of kind 'tpu', expected one of cpu"):
         made([DeviceConfig(), DeviceConfig(kind="tpu", name="tpu0")])

@@ -1,4 +1,4 @@
-"""Claims about divisions that the user gives, copies, and what is printed of them."""
+"""Partitions configured by the user, copies of networks, and how partitions are printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def by_hand(package: Package, config: PartitionConfig, *of: Kind) -> DAG:
     return partitioner(*of).partition("n", package, config=config).dag
 
 
-def test_a_user_says_what_goes_where() -> None:
+def test_a_user_assigns_operations_to_partitions_and_devices() -> None:
     package = layers(8, 8, 8)
     config = PartitionConfig(
         2,
@@ -47,7 +47,7 @@ def test_a_user_says_what_goes_where() -> None:
     assert_same(package, dag)
 
 
-def test_operations_are_named_by_what_they_make_too() -> None:
+def test_operations_can_be_named_by_their_output_tensor() -> None:
     b = Builder("two")
     x = b.input(TensorType(DType.FLOAT32, (4,)), "x")
     y = b.add(Unary(UnaryKind.TANH), x)
@@ -62,7 +62,7 @@ def test_operations_are_named_by_what_they_make_too() -> None:
     assert dag.parents == ((1,), ())
 
 
-def test_each_partition_may_have_a_backend_of_its_own() -> None:
+def test_each_partition_can_have_its_own_backend() -> None:
     config = PartitionConfig(2, {0: 0, 1: 0}, backend_names=("llvm", "reference"))
     dag = by_hand(layers(8, 8, 8), config, kinds(GREAT), kinds(GREAT, backend="llvm"))
     assert [node.backend_name for node in dag.nodes] == ["llvm", "reference"]
@@ -94,12 +94,12 @@ HANDS: dict[str, tuple[PartitionConfig, str]] = {
 
 
 @pytest.mark.parametrize(("config", "message"), HANDS.values(), ids=HANDS.keys())
-def test_a_division_by_hand_that_cannot_be_is_refused(config: PartitionConfig, message: str) -> None:
+def test_impossible_configured_partitions_are_rejected(config: PartitionConfig, message: str) -> None:
     with pytest.raises(PartitionError, match=message):
         by_hand(layers(8, 8, 8), config, kinds(GREAT, GREAT))
 
 
-def test_a_logical_device_has_one_backend() -> None:
+def test_partitions_of_two_backends_on_one_logical_device_are_rejected() -> None:
     config = PartitionConfig(2, {0: 0}, backend_names=("reference", "llvm"), logical_ids=((0,), (0,)))
     with pytest.raises(PartitionError, match="logical device 0 has partitions of backends 'reference' and 'llvm'"):
         by_hand(layers(8, 8, 8), config, kinds(GREAT), kinds(GREAT, backend="llvm"))
@@ -119,7 +119,7 @@ def test_the_number_of_inputs_of_a_partition_is_limited() -> None:
 
 
 @pytest.mark.parametrize(("devices", "parts", "copies"), [(4, 2, 2), (5, 2, 2), (6, 2, 3), (3, 1, 3), (3, 2, 1)])
-def test_a_network_saturates_the_devices(devices: int, parts: int, copies: int) -> None:
+def test_a_network_is_copied_to_saturate_the_devices(devices: int, parts: int, copies: int) -> None:
     package = layers(8, 8, 8)
     dag = partitioner(kinds(*[GREAT] * devices)).partition("n", package, parts=parts, copies=None).dag
     assert [node.instance_count for node in dag.nodes] == [copies] * parts
@@ -127,7 +127,7 @@ def test_a_network_saturates_the_devices(devices: int, parts: int, copies: int) 
     assert sorted(places) == list(range(parts * copies))
 
 
-def test_copies_are_as_many_as_asked_for_or_an_error() -> None:
+def test_the_requested_number_of_copies_is_made_or_an_error_raised() -> None:
     whole = partitioner(kinds(*[GREAT] * 4))
     assert whole.partition("n", layers(8, 8), copies=3).dag.nodes[0].logical_devices == (0, 1, 2)
     for copies in (0, 3):
@@ -138,7 +138,7 @@ def test_copies_are_as_many_as_asked_for_or_an_error() -> None:
 # ---- pictures
 
 
-def test_a_division_prints_as_a_table() -> None:
+def test_partitions_are_printed_as_a_table() -> None:
     dag = partitioner(kinds(GREAT, GREAT)).partition("n", layers(8, 8, 8), parts=2).dag
     lines = str(partition_table(dag)).splitlines()
     assert lines[0].split()[:6] == ["partition", "backend", "devices", "copies", "operations", "bytes"]
@@ -151,7 +151,7 @@ def test_a_division_prints_as_a_table() -> None:
     assert [line.split()[5] for line in lines[1:]] == [str(node.size) for node in dag.nodes]
 
 
-def test_a_division_prints_as_a_picture() -> None:
+def test_partitions_are_drawn_as_svg() -> None:
     dag = partitioner(kinds(*[GREAT] * 3)).partition("a<b", layers(8, 8, 8, 8), parts=3).dag
     root = ElementTree.fromstring(partition_svg(dag))
     space = "{http://www.w3.org/2000/svg}"

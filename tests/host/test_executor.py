@@ -1,4 +1,4 @@
-"""Claims about walking a DAG: Glow's ThreadPoolExecutorTest, on devices that check what they are given."""
+"""Executing DAGs of partitions: the properties of Glow's ThreadPoolExecutorTest, on gated devices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DAGS = {"diamond": DIAMOND, "two chains": TWO_CHAINS, "chain": CHAIN, "wide": WI
 
 
 def graph(edges: Edges) -> DAG:
-    """Nodes that each give one value: 1 more than the sum of what they read; without parents, they read the input."""
+    """Nodes that each compute 1 plus the sum of the values they read; a node without parents reads the input."""
     numbers = {name: at + 1 for at, name in enumerate(edges)}
     nodes = tuple(
         DAGNode(name, squares(), tuple(numbers[p] for p in parents) or (IN,), (numbers[name],), 1, "reference")
@@ -60,7 +60,7 @@ def graph(edges: Edges) -> DAG:
 
 
 def expected(edges: Edges, x: float) -> list[float]:
-    """The outputs of a `graph`, by hand."""
+    """The expected outputs of a `graph`."""
     values: dict[str, float] = {}
     for name, parents in edges.items():
         values[name] = 1 + (sum(values[p] for p in parents) if parents else x)
@@ -76,7 +76,7 @@ PROGRAM = onert.compile(squares(), backends=("reference",), num_threads=1)
 
 
 def placed(dag: DAG, devices: Sequence[DeviceManager]) -> list[PlacedNode]:
-    """The nodes on the devices in turn; a list of one holds all."""
+    """The nodes placed on the devices in turn."""
     found = []
     for at, node in enumerate(dag.nodes):
         device = devices[at % len(devices)]
@@ -86,7 +86,7 @@ def placed(dag: DAG, devices: Sequence[DeviceManager]) -> list[PlacedNode]:
 
 
 class Run:
-    """A network on devices, an executor, and everything that it said."""
+    """A network on gated devices, an executor, and the results it has reported."""
 
     def __init__(
         self,
@@ -101,19 +101,19 @@ class Run:
             device.init()
         self.dag = graph(edges)
         self.network = Network(self.dag, placed(self.dag, self.devices), 1)
-        self.told: SimpleQueue[tuple[Request, Result]] = SimpleQueue()
-        self.executor = Executor(lambda request, result: self.told.put((request, result)))
+        self.reported: SimpleQueue[tuple[Request, Result]] = SimpleQueue()
+        self.executor = Executor(lambda request, result: self.reported.put((request, result)))
 
     def request(self, x: float = 0.0, timeout: float | None = None) -> WaitingRequest:
         return WaitingRequest(self.network, (np.full(3, x, np.float32),), 0, 1, perf_counter(), timeout)
 
     def __call__(self, x: float = 0.0, *, here: bool = False, timeout: float | None = None) -> Result:
         request = self.request(x, timeout)
-        ended = self.executor.run(request, here=here)
-        if ended is not None:
-            return ended
-        told, result = self.told.get(timeout=PATIENCE)
-        assert told is request
+        immediate = self.executor.run(request, here=here)
+        if immediate is not None:
+            return immediate
+        reported, result = self.reported.get(timeout=PATIENCE)
+        assert reported is request
         return result
 
     def began(self) -> list[str]:
@@ -122,7 +122,7 @@ class Run:
     def stop(self) -> None:
         for device in self.devices:
             device.stop()
-        assert self.told.empty()
+        assert self.reported.empty()
 
 
 def numbers(result: Result) -> list[float]:
@@ -134,7 +134,7 @@ def numbers(result: Result) -> list[float]:
 @pytest.mark.parametrize("here", [False, True])
 @pytest.mark.parametrize("devices", [1, 2, 3])
 @pytest.mark.parametrize("edges", DAGS.values(), ids=DAGS.keys())
-def test_every_node_runs_once_on_what_its_parents_gave(edges: Edges, devices: int, here: bool) -> None:
+def test_every_node_runs_once_with_the_outputs_of_its_parents(edges: Edges, devices: int, here: bool) -> None:
     run = Run(edges, devices)
     for x in range(5):
         assert numbers(run(float(x), here=here)) == expected(edges, float(x))
@@ -143,22 +143,22 @@ def test_every_node_runs_once_on_what_its_parents_gave(edges: Edges, devices: in
 
 
 @pytest.mark.parametrize("edges", DAGS.values(), ids=DAGS.keys())
-def test_requests_at_a_time_do_not_mix(edges: Edges) -> None:
+def test_concurrent_requests_do_not_mix(edges: Edges) -> None:
     run = Run(edges, 2)
     requests = {}
     for x in range(40):
         request = run.request(float(x))
         requests[request] = float(x)
-        assert run.executor.run(request, here=False) is None  # all have the same number
+        assert run.executor.run(request, here=False) is None  # all have the same request number
     for _ in range(40):
-        request, result = run.told.get(timeout=PATIENCE)
+        request, result = run.reported.get(timeout=PATIENCE)
         assert numbers(result) == expected(edges, requests.pop(request))
     assert requests == {}
     assert len(run.network.idle_states) <= 40
     run.stop()
 
 
-def test_states_are_used_again() -> None:
+def test_execution_states_are_reused() -> None:
     run = Run(DIAMOND)
     for x in range(10):
         run(float(x))
@@ -170,7 +170,7 @@ def test_states_are_used_again() -> None:
 
 @pytest.mark.parametrize("here", [False, True])
 @pytest.mark.parametrize("devices", [1, 2, 6])
-def test_after_an_error_nothing_is_begun_that_waited_for_it(devices: int, here: bool) -> None:
+def test_nodes_that_depend_on_a_failed_node_are_not_started(devices: int, here: bool) -> None:
     def outputs(function: str, inputs: Sequence[Array]) -> Sequence[Array]:
         if function == "eps":
             raise onert.ExecutionError("eps failed")
@@ -188,7 +188,7 @@ def test_after_an_error_nothing_is_begun_that_waited_for_it(devices: int, here: 
     run.stop()
 
 
-def test_the_first_of_two_errors_is_kept() -> None:
+def test_the_first_of_two_errors_is_reported() -> None:
     turn = Barrier(2)
     first = SimpleQueue[None]()
 
@@ -202,16 +202,16 @@ def test_the_first_of_two_errors_is_kept() -> None:
 
     run = Run(DIAMOND, 3, outputs)  # b and c are on different devices
     state_settled = run.network.nodes[1].devices[0].worker  # type: ignore[attr-defined]
-    tell = state_settled._tell
+    original = state_settled._tell
 
-    def telling(done: Any, result: Any) -> None:
-        tell(done, result)
+    def notifying(done: Any, result: Any) -> None:
+        original(done, result)
         first.put(None)
 
-    state_settled._tell = telling
+    state_settled._tell = notifying
     result = run()
     assert str(result) == "b"
-    assert run.told.empty()
+    assert run.reported.empty()
     run.stop()
 
 
@@ -226,35 +226,35 @@ FAULTS: dict[str, tuple[Callable[[Run], object], type[Exception]]] = {
 
 @pytest.mark.parametrize("here", [False, True])
 @pytest.mark.parametrize(("fault", "error"), FAULTS.values(), ids=FAULTS.keys())
-def test_whatever_goes_wrong_there_is_one_answer(
+def test_every_failure_gives_exactly_one_answer(
     fault: Callable[[Run], object], error: type[Exception], here: bool
 ) -> None:
     run = Run(DIAMOND, 2)
     fault(run)
     for _ in range(3):
         assert isinstance(run(here=here), error)
-        assert run.told.empty()
+        assert run.reported.empty()
     run.stop()
 
 
-def test_a_request_that_is_late_ends_between_two_nodes() -> None:
+def test_a_request_past_its_deadline_ends_between_two_nodes() -> None:
     run = Run(CHAIN, 1, is_open=False)
     request = run.request(timeout=0.0)
     assert run.executor.run(request, here=False) is None
     run.devices[0].gate.set()
-    told, result = run.told.get(timeout=PATIENCE)
-    assert told is request
+    reported, result = run.reported.get(timeout=PATIENCE)
+    assert reported is request
     assert isinstance(result, DeadlineError)
     assert run.began() == ["a"]
     run.stop()
 
 
-def test_branches_run_at_a_time_on_devices_of_their_own() -> None:
+def test_branches_run_concurrently_on_their_own_devices() -> None:
     meeting = Barrier(2)
 
     def outputs(function: str, inputs: Sequence[Array]) -> Sequence[Array]:
         if function in "bc":
-            meeting.wait(PATIENCE)  # ends only if both run at a time
+            meeting.wait(PATIENCE)  # passes only if both run concurrently
         return adding(function, inputs)
 
     run = Run(DIAMOND, 3, outputs)
@@ -262,7 +262,7 @@ def test_branches_run_at_a_time_on_devices_of_their_own() -> None:
     run.stop()
 
 
-def test_threads_that_lend_themselves_get_their_own_answers() -> None:
+def test_threads_that_run_nodes_themselves_get_their_own_answers() -> None:
     from onert.host import DeviceConfig
     from onert.host.devices.kinds import made
 
@@ -288,7 +288,7 @@ def test_threads_that_lend_themselves_get_their_own_answers() -> None:
         device.stop()
 
 
-def test_a_node_goes_to_the_device_with_least_before_it_and_then_to_the_one_unused_longest() -> None:
+def test_a_node_goes_to_the_least_loaded_device_then_the_least_recently_used() -> None:
     devices = [GatedDevice(f"gated{i}") for i in range(3)]
     for device in devices:
         device.init()
@@ -311,7 +311,7 @@ def test_copies_on_one_device_are_used_in_turn() -> None:
     device.stop()
 
 
-def test_a_request_for_one_sub_network_needs_no_state() -> None:
+def test_a_network_of_a_single_partition_needs_no_execution_state() -> None:
     run = Run({"a": ()})
     assert numbers(run()) == [1.0]
     assert run.network.idle_states == []

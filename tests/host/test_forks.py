@@ -1,4 +1,4 @@
-"""Claims about a process that is forked while a host is at work."""
+"""Forking a process while a host is running."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = np.float32([1, 2, 3])
 
 
 def in_child(check: Callable[[], object]) -> int:
-    """The exit status of a forked child that makes a check; 1 where it fails or hangs."""
+    """The exit status of a forked child that runs `check`: 1 if the check raises."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -31,7 +31,7 @@ def in_child(check: Callable[[], object]) -> int:
 
 
 def refuses(host: HostManager) -> None:
-    """In a child, nothing of the parent's host works or hangs, and a new one does."""
+    """In a child, every call of the parent's host fails without hanging, and a new host works."""
     for call in (
         lambda: host.run_network_blocking("n", [X]),
         lambda: host.add_network("m", squares()),
@@ -43,14 +43,14 @@ def refuses(host: HostManager) -> None:
     if not isinstance(host.run_network("n", [X]).exception(0), HostError):
         raise AssertionError
     host.close()
-    with HostManager([DeviceConfig(threads=1, backend="reference")]) as mine:
-        mine.add_network("n", squares())
-        (found,) = mine.run_network("n", [X]).result(PATIENCE).values()
+    with HostManager([DeviceConfig(threads=1, backend="reference")]) as own:
+        own.add_network("n", squares())
+        (found,) = own.run_network("n", [X]).result(PATIENCE).values()
         if found.tolist() != [1, 4, 9]:
             raise AssertionError(found)
 
 
-def test_a_forked_child_is_told_that_the_host_is_not_its_own() -> None:
+def test_a_forked_child_gets_an_error_from_its_parent_s_host() -> None:
     stop = Event()
 
     def ask() -> None:

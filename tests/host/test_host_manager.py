@@ -1,4 +1,4 @@
-"""Claims about HostManager: Glow's HostManagerTest, and what it leaves open."""
+"""HostManager: the properties of Glow's HostManagerTest and more."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from onert.host import (
 # ---- Glow's properties
 
 
-def test_a_host_without_devices_named_has_the_processors_as_one() -> None:
+def test_a_host_without_configured_devices_has_one_with_all_processors() -> None:
     with HostManager() as host:
         assert host.num_devices == 1
         assert host.devices[0].threads == onert.Options().num_threads
 
 
-def test_a_network_that_is_added_runs(host: HostManager) -> None:
+def test_an_added_network_runs(host: HostManager) -> None:
     host.add_network("squares", squares())
     assert host.network_added("squares")
     assert host.networks == ("squares",)
@@ -49,7 +49,7 @@ def test_a_network_that_is_added_runs(host: HostManager) -> None:
     assert output(host.run_network_blocking("squares", [X])) == SQUARES
 
 
-def test_a_host_gives_what_an_execution_gives(host: HostManager) -> None:
+def test_a_host_gives_the_same_results_as_an_execution(host: HostManager) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     host.add_network("digits", package)
     image = np.random.default_rng(0).integers(-128, 127, (1, 8, 8, 1)).astype(np.int8)
@@ -59,14 +59,14 @@ def test_a_host_gives_what_an_execution_gives(host: HostManager) -> None:
         assert all(got[name].tobytes() == want[name].tobytes() for name in want)
 
 
-def test_every_one_of_a_hundred_requests_is_answered_where_two_fit(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_each_of_a_hundred_requests_is_answered_or_refused_if_two_fit(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
-    told: SimpleQueue[Future[Any]] = SimpleQueue()
-    futures = [host.run_network("n", [X], callback=told.put) for _ in range(100)]
+    called_back: SimpleQueue[Future[Any]] = SimpleQueue()
+    futures = [host.run_network("n", [X], callback=called_back.put) for _ in range(100)]
     device.gate.set()
-    answered = [told.get(timeout=PATIENCE) for _ in futures]
+    answered = [called_back.get(timeout=PATIENCE) for _ in futures]
     assert {id(f) for f in answered} == {id(f) for f in futures}
-    assert told.empty()
+    assert called_back.empty()
     errors = [f.exception() for f in futures]
     assert sum(error is None for error in errors) == 2
     assert sum(isinstance(error, RequestRefusedError) for error in errors) == 98
@@ -74,7 +74,7 @@ def test_every_one_of_a_hundred_requests_is_answered_where_two_fit(gated: tuple[
     assert "(at most 1) and" in str(errors[-1])
 
 
-def test_six_threads_add_and_remove_networks_of_their_own() -> None:
+def test_six_threads_can_add_and_remove_their_own_networks() -> None:
     barrier = Barrier(6)
 
     def work(number: int) -> bool:
@@ -93,7 +93,7 @@ def test_six_threads_add_and_remove_networks_of_their_own() -> None:
         assert host.devices[0].available_memory == host.devices[0].maximum_memory
 
 
-def test_six_threads_add_and_remove_one_name() -> None:
+def test_six_threads_can_add_and_remove_the_same_name() -> None:
     barrier = Barrier(6)
 
     def work(_: int) -> int:
@@ -117,7 +117,7 @@ def test_six_threads_add_and_remove_one_name() -> None:
         assert output(host.run_network_blocking("n", [X])) == SQUARES
 
 
-def test_requests_of_many_threads_get_their_own_answers(host: HostManager) -> None:
+def test_requests_from_many_threads_get_their_own_answers(host: HostManager) -> None:
     host.add_network("squares", squares())
 
     def ask(number: int) -> bool:
@@ -145,7 +145,7 @@ def test_copies_on_two_devices_share_fifty_requests() -> None:
 
 
 @pytest.mark.parametrize(("active", "queued"), [(1, 0), (1, 1), (2, 0), (3, 4)])
-def test_the_limits_of_requests_are_exact(active: int, queued: int) -> None:
+def test_the_limits_on_requests_are_exact(active: int, queued: int) -> None:
     device = GatedDevice()
     with HostManager([device], HostConfig(max_active_requests=active, max_queue_size=queued)) as host:
         host.add_network("n", squares())
@@ -160,7 +160,7 @@ def test_the_limits_of_requests_are_exact(active: int, queued: int) -> None:
         assert host.run_network_blocking("n", [X])
 
 
-def test_requests_in_the_queue_are_run_by_priority_then_in_order() -> None:
+def test_queued_requests_run_by_priority_then_arrival() -> None:
     device = GatedDevice()
     with HostManager([device], HostConfig(max_active_requests=1)) as host:
         order: SimpleQueue[str] = SimpleQueue()
@@ -172,7 +172,7 @@ def test_requests_in_the_queue_are_run_by_priority_then_in_order() -> None:
         assert [order.get(timeout=PATIENCE) for _ in asked] == ["first", "fifth", "third", "second", "fourth"]
 
 
-def test_a_device_runs_the_requests_before_it_by_priority_too() -> None:
+def test_a_device_runs_its_waiting_requests_by_priority() -> None:
     device = GatedDevice()
     with HostManager([device]) as host:
         for name in "abc":
@@ -188,23 +188,23 @@ def test_a_device_runs_the_requests_before_it_by_priority_too() -> None:
 # ---- names, devices, memory
 
 
-def test_a_name_is_taken_once(host: HostManager) -> None:
+def test_adding_a_name_twice_is_rejected_until_it_is_removed(host: HostManager) -> None:
     host.add_network("n", squares())
     with pytest.raises(NetworkExistsError, match="a network called 'n' already exists"):
         host.add_network("n", squares())
     host.remove_network("n")
-    host.remove_network("n")  # not there: nothing happens
+    host.remove_network("n")  # already removed: nothing happens
     host.add_network("n", squares())
     assert host.network_added("n")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a\nb", "x" * 201])
-def test_a_name_that_no_address_could_hold_is_refused(host: HostManager, name: str) -> None:
+def test_names_that_cannot_be_part_of_a_url_are_rejected(host: HostManager, name: str) -> None:
     with pytest.raises(ConfigurationError, match="expected 1 to 200 printable characters without '/'"):
         host.add_network(name, squares())
 
 
-def test_a_network_that_does_not_exist_is_an_error_of_the_request(host: HostManager) -> None:
+def test_requests_for_a_missing_network_fail(host: HostManager) -> None:
     assert isinstance(host.run_network("n", [X]).exception(), NetworkNotFoundError)
     for call in (host.get_network_dag, host.get_device_partition_mapping):
         with pytest.raises(NetworkNotFoundError, match="there is no network 'n'"):
@@ -213,7 +213,7 @@ def test_a_network_that_does_not_exist_is_an_error_of_the_request(host: HostMana
         host.run_network_blocking("n", [X])
 
 
-def test_a_network_is_not_removed_while_requests_are_under_way(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_network_with_outstanding_requests_cannot_be_removed(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     futures = [host.run_network("n", [X]) for _ in range(2)]
     assert device.begun() == "n"
@@ -227,7 +227,7 @@ def test_a_network_is_not_removed_while_requests_are_under_way(gated: tuple[Host
     assert host.networks == ()
 
 
-def test_adding_a_network_waits_for_no_run(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_adding_a_network_does_not_wait_for_runs(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     future = host.run_network("n", [X])
     assert device.begun() == "n"
@@ -236,7 +236,7 @@ def test_adding_a_network_waits_for_no_run(gated: tuple[HostManager, GatedDevice
     assert not future.done()
 
 
-def test_networks_go_to_the_devices_that_are_available() -> None:
+def test_networks_are_placed_only_on_available_devices() -> None:
     devices = [GatedDevice(f"gated{i}", is_open=True) for i in range(3)]
     with HostManager(devices) as host:
         host.set_available_devices(["gated2"])
@@ -249,7 +249,7 @@ def test_networks_go_to_the_devices_that_are_available() -> None:
             host.add_network("m", squares(), copies=2)
 
 
-def test_a_network_that_does_not_fit_leaves_nothing_behind() -> None:
+def test_adding_a_network_that_does_not_fit_leaves_nothing_behind() -> None:
     devices = [GatedDevice("small", memory=4000), GatedDevice("smaller", memory=3000)]
     with HostManager(devices) as host:
         message = r"the memory usage \(12000 bytes\) of one partition exceeds the available memory \(4000 bytes\)"
@@ -261,7 +261,7 @@ def test_a_network_that_does_not_fit_leaves_nothing_behind() -> None:
         assert host.network_added("n")
 
 
-def test_a_device_that_fails_to_load_leaves_nothing_behind() -> None:
+def test_a_failed_load_leaves_nothing_behind() -> None:
     devices = [GatedDevice(f"gated{i}") for i in range(2)]
     devices[1].refuses = "n"
     with HostManager(devices) as host:
@@ -277,7 +277,7 @@ def test_a_device_that_fails_to_load_leaves_nothing_behind() -> None:
 # ---- the end
 
 
-def test_closing_answers_what_was_taken_and_refuses_the_rest() -> None:
+def test_closing_answers_accepted_requests_and_refuses_the_rest() -> None:
     device = GatedDevice()
     host = HostManager([device], ONE)
     host.add_network("n", squares())
@@ -296,35 +296,35 @@ def test_closing_answers_what_was_taken_and_refuses_the_rest() -> None:
     assert isinstance(host.run_network("n", [X]).exception(), RequestRefusedError)
 
 
-def test_a_callback_cannot_close_the_host_that_calls_it(host: HostManager) -> None:
-    told: SimpleQueue[HostError] = SimpleQueue()
+def test_a_callback_cannot_close_its_host(host: HostManager) -> None:
+    called_back: SimpleQueue[HostError] = SimpleQueue()
 
     def closing(future: Future[Any]) -> None:
         with pytest.raises(HostError, match="cannot be closed by a callback") as caught:
             host.close()
-        told.put(caught.value)
+        called_back.put(caught.value)
 
     host.add_network("n", squares())
     host.run_network("n", [X], callback=closing)
-    assert told.get(timeout=PATIENCE)
+    assert called_back.get(timeout=PATIENCE)
 
 
-def test_a_host_that_is_dropped_ends_its_threads() -> None:
+def test_a_garbage_collected_host_ends_its_threads() -> None:
     host = HostManager([DeviceConfig(threads=1)])
     host.add_network("n", squares())
-    host.run_network("n", [X]).result(PATIENCE)  # in an assertion it would keep the host
+    host.run_network("n", [X]).result(PATIENCE)  # an assertion would keep a reference to the host
     thread = host.devices[0]._worker._thread  # type: ignore[attr-defined]
     gone = ref(host)
     del host
     end = monotonic() + PATIENCE
-    while gone() is not None and monotonic() < end:  # its thread may be on its way back from the request
+    while gone() is not None and monotonic() < end:  # its worker may not have finished handling the request
         gc.collect()
     assert gone() is None
     thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
-def test_statistics_say_what_the_devices_hold(host: HostManager) -> None:
+def test_statistics_report_memory_and_latencies(host: HostManager) -> None:
     host.add_network("n", products(1000))
     for _ in range(10):
         host.run_network_blocking("n", [np.ones(1000, np.float32)])

@@ -1,4 +1,4 @@
-"""Claims about a host with more requests than it can take."""
+"""A host under more load than it can accept."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from onert.ir import Array
 
 CLIENTS = 16
 BURST = 10
-"""Requests that a client sends before it waits; all clients' are more than are run and wait."""
+"""Requests that a client sends before it waits; those of all clients together exceed the active and queued ones."""
 WIDTH = 4
 
 
 class Tally:
-    """Answers to requests, each of which is known by a number."""
+    """Counts the answers to requests, which are identified by numbers."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self.told: Counter[int] = Counter()
+        self.callbacks: Counter[int] = Counter()
         self.answered = 0
         self.refused = 0
         self.wrong: list[object] = []
@@ -40,7 +40,7 @@ class Tally:
     def add(self, number: int, future: Future[dict[str, Array]]) -> None:
         error = future.exception()
         with self._lock:
-            self.told[number] += 1
+            self.callbacks[number] += 1
             if isinstance(error, RequestRefusedError):
                 self.refused += 1
             elif error is not None:
@@ -52,7 +52,7 @@ class Tally:
                     self.wrong.append((number, found.tolist()))
 
 
-def echoing(name: str) -> GatedDevice:
+def echo_device(name: str) -> GatedDevice:
     return GatedDevice(name, lambda _, inputs: [inputs[0].copy()], is_open=True)
 
 
@@ -60,11 +60,11 @@ def echoing(name: str) -> GatedDevice:
     "requests", [pytest.param(4_000, id="4,000"), pytest.param(100_000, id="100,000", marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("batch", [None, BatchConfig(max_size=4), BatchConfig(max_size=4, stacked=False)])
-def test_every_request_is_answered_or_refused_once(requests: int, batch: BatchConfig | None) -> None:
-    """From 16 clients that do not wait for answers, on two devices, against a queue of 50."""
+def test_every_request_is_answered_or_refused_exactly_once(requests: int, batch: BatchConfig | None) -> None:
+    """16 clients that rarely wait for answers, two devices, and a queue of 50."""
     tally = Tally()
     config = HostConfig(max_active_requests=8, max_queue_size=50)
-    with HostManager([echoing("a"), echoing("b")], config) as host:
+    with HostManager([echo_device("a"), echo_device("b")], config) as host:
         host.add_network("n", layers(WIDTH, WIDTH), copies=2, batch=batch)
 
         def client(which: int) -> bool:
@@ -80,15 +80,15 @@ def test_every_request_is_answered_or_refused_once(requests: int, batch: BatchCo
             assert all(threads.map(client, range(CLIENTS), timeout=PATIENCE))
         counted = host.statistics().networks["n"]
     assert tally.wrong == []
-    assert tally.told == Counter(range(requests))
+    assert tally.callbacks == Counter(range(requests))
     assert tally.answered + tally.refused == requests
     assert tally.answered > 0
     assert counted.requests_refused == tally.refused
 
 
 class Order:
-    """What one device runs one at a time: when each request waited or was begun at the latest, and when each run began
-    and ended, as numbers of a counter."""
+    """Logical times, by a counter, at which requests were accepted at the latest and runs on one device began and
+    ended."""
 
     def __init__(self) -> None:
         self._clock = count()
@@ -109,8 +109,8 @@ class Order:
 @pytest.mark.parametrize(
     "requests", [pytest.param(4_000, id="4,000"), pytest.param(100_000, id="100,000", marks=pytest.mark.long)]
 )
-def test_priorities_are_kept_whatever_the_load(requests: int) -> None:
-    """A request is chosen when the run before it is over: none that waited then and is more urgent is run later."""
+def test_priorities_are_respected_under_load(requests: int) -> None:
+    """The next request is chosen when a run ends: no more urgent request that was waiting then runs after it."""
     order = Order()
     config = HostConfig(max_active_requests=1, max_queue_size=50)
     with HostManager([GatedDevice("one", order.run, is_open=True)], config) as host:
@@ -134,7 +134,7 @@ def test_priorities_are_kept_whatever_the_load(requests: int) -> None:
 
 
 def overtaken(chosen: Sequence[int], entered: Sequence[tuple[int, int]], ended: Sequence[int]) -> list[tuple[int, int]]:
-    """Requests that were run though a more urgent one waited, with that one. The first may be any: nothing waits."""
+    """Requests that ran while a more urgent one waited, each with that one. The first request is exempt."""
     found = []
     waiting: list[tuple[int, int]] = []
     over: set[int] = set()
@@ -152,8 +152,8 @@ def overtaken(chosen: Sequence[int], entered: Sequence[tuple[int, int]], ended: 
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_requests_leave_memory_as_it_was() -> None:
-    """From 16 clients, for two processors, against a queue of 50: answered or refused, and nothing is kept of them."""
+def test_a_hundred_thousand_requests_do_not_grow_memory() -> None:
+    """16 clients, two devices and a queue of 50: nothing remains of answered and refused requests."""
     config = HostConfig(max_active_requests=8, max_queue_size=50)
     with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)], config) as host:
         host.add_network("n", squares(), copies=2)
@@ -185,7 +185,7 @@ def test_a_hundred_thousand_requests_leave_memory_as_it_was() -> None:
         assert counted.requests_refused >= refused > 0
 
 
-def test_memory_is_flat_whatever_number_of_requests_there_was() -> None:
+def test_python_memory_does_not_grow_with_the_number_of_requests() -> None:
     with HostManager([DeviceConfig(threads=1, backend="reference")]) as host:
         host.add_network("n", squares())
         x = np.float32([1, 2, 3])

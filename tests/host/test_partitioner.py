@@ -1,4 +1,4 @@
-"""Claims about dividing a network: Glow's PartitionerTest."""
+"""Partitioning networks: the properties of Glow's PartitionerTest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 # ---- memory
 
 
-def test_a_network_that_fits_is_not_divided() -> None:
+def test_a_network_that_fits_is_not_partitioned() -> None:
     package = layers(WIDTH, WIDTH, WIDTH)
     found = partitioner(kinds(GREAT, GREAT)).partition("n", package)
     assert [node.name for node in found.dag.nodes] == ["n"]
@@ -39,7 +39,7 @@ def test_a_network_that_fits_is_not_divided() -> None:
 
 @pytest.mark.parametrize(("depth", "room", "count"), [(4, 2600, 2), (4, 1700, 4), (6, 2600, 3), (6, 5000, 2)])
 @pytest.mark.parametrize("branches", [1, 2])
-def test_a_network_that_does_not_fit_is_divided_into_as_few_parts_as_do(
+def test_a_network_that_does_not_fit_is_split_into_the_fewest_partitions_that_do(
     depth: int, room: int, count: int, branches: int
 ) -> None:
     package = layers(*[WIDTH] * (1 + depth // branches), branches=branches)
@@ -52,7 +52,7 @@ def test_a_network_that_does_not_fit_is_divided_into_as_few_parts_as_do(
     assert_same(package, dag)
 
 
-def test_devices_of_different_sizes_are_used_by_what_they_hold() -> None:
+def test_devices_of_different_sizes_are_used_according_to_their_memory() -> None:
     package = layers(*[WIDTH] * 5)
     found = partitioner(kinds(100, 2600, 300, 2600)).partition("n", package)
     assert len(found.dag.nodes) == 2
@@ -72,12 +72,12 @@ ERRORS: dict[str, tuple[Sequence[int], str]] = {
 
 
 @pytest.mark.parametrize(("memories", "message"), ERRORS.values(), ids=ERRORS.keys())
-def test_where_no_division_fits_the_sizes_are_told(memories: Sequence[int], message: str) -> None:
+def test_the_error_for_too_little_memory_names_the_sizes(memories: Sequence[int], message: str) -> None:
     with pytest.raises(PartitionError, match=message):
         partitioner(kinds(*memories)).partition("n", layers(*[WIDTH] * 5))
 
 
-def test_the_memory_of_a_set_of_operations_is_exact() -> None:
+def test_the_memory_of_a_set_of_operations_is_computed_exactly() -> None:
     package = layers(WIDTH, 8, 4)
     graph = compiled(package).main.subgraph
     names = [str(o) for o in graph.operations]
@@ -87,7 +87,7 @@ def test_the_memory_of_a_set_of_operations_is_exact() -> None:
         inputs=16 * floats,
         outputs=4 * floats,
         constants=(16 * 8 + 8 + 8 * 4 + 4) * floats,
-        activations=64 + 64,  # two at a time, each on a cache line
+        activations=64 + 64,  # two are alive at a time, each aligned to a cache line
     )
     assert graph_memory(graph, [0, 1]) == GraphMemInfo(16 * 4, 8 * 4, (16 * 8 + 8) * 4, 64)
     assert graph_memory(graph, [2, 3]) == GraphMemInfo(8 * 4, 4 * 4, (8 * 4 + 4) * 4, 64)
@@ -102,7 +102,7 @@ def test_the_memory_of_a_set_of_operations_is_exact() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 @pytest.mark.parametrize("branches", [1, 3])
-def test_a_network_is_divided_into_equally_long_parts(count: int, branches: int) -> None:
+def test_a_network_is_split_into_partitions_of_similar_duration(count: int, branches: int) -> None:
     package = layers(*[64] * (16 // branches), branches=branches)
     found = partitioner(kinds(*[GREAT] * 5)).partition("n", package, parts=count)
     assert len(found.dag.nodes) == count
@@ -112,14 +112,14 @@ def test_a_network_is_divided_into_equally_long_parts(count: int, branches: int)
     assert_same(package, found.dag)
 
 
-def test_parts_are_cut_where_little_passes() -> None:
-    """Six layers that take equally long, between the middle two a narrow place."""
+def test_partitions_are_cut_where_tensors_are_small() -> None:
+    """Six layers, with a narrow tensor between the third and the fourth."""
     package = layers(64, 64, 64, 8, 64, 64, 64)
     found = partitioner(kinds(GREAT, GREAT, peak_link_bw=1e6)).partition("n", package, parts=2)
     assert received_bytes(found.dag, 1) == {0: 8 * 4}
 
 
-def test_a_profile_decides_by_measured_times() -> None:
+def test_partitioning_by_profile_uses_measured_times() -> None:
     package = layers(*[64] * 9)
     found = partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2, profile=True)
     times = [node.estimate.seconds for node in found.dag.nodes if node.estimate is not None]
@@ -131,29 +131,31 @@ def test_a_profile_decides_by_measured_times() -> None:
     ("speeds", "bound"),
     [
         ({"peak_compute": 1e3}, 2 * WIDTH * WIDTH / 1e3),
-        ({"peak_dram_bw": 1e3, "sram_capacity": 1000}, WIDTH * WIDTH * 4 / 1e3),  # the weights alone are larger
+        ({"peak_dram_bw": 1e3, "sram_capacity": 1000}, WIDTH * WIDTH * 4 / 1e3),  # the weights alone exceed the SRAM
         ({"peak_sram_bw": 1e3, "sram_capacity": 1000}, 3 * WIDTH * 4 / 1e3),
         ({"peak_sram_bw": 1e3, "sram_capacity": 2000}, (WIDTH + 3) * WIDTH * 4 / 1e3),
     ],
 )
-def test_what_an_operation_takes_is_its_arithmetic_or_its_traffic(speeds: dict[str, float], bound: float) -> None:
+def test_an_operation_s_time_is_bound_by_its_arithmetic_or_memory_traffic(
+    speeds: dict[str, float], bound: float
+) -> None:
     graph = unit_graph(compiled(layers(WIDTH, WIDTH)))
     first, _ = roofline(graph, DeviceInfo(GREAT, **speeds))  # type: ignore[arg-type]
     assert first == pytest.approx(bound, rel=0.05)
 
 
-def test_more_parts_than_there_are_groups_is_an_error() -> None:
+def test_more_partitions_than_groups_of_operations_is_an_error() -> None:
     with pytest.raises(PartitionError, match=r"9 partitions are requested, but .* only 4 indivisible groups"):
         partitioner(kinds(*[GREAT] * 9)).partition("n", layers(8, 8, 8), parts=9)
 
 
-def test_more_parts_than_devices_is_an_error() -> None:
+def test_more_partitions_than_devices_is_an_error() -> None:
     message = r"the number of given 'reference' devices \(1\) is fewer than the required minimal partitions \(2\)"
     with pytest.raises(PartitionError, match=message):
         partitioner(kinds(GREAT)).partition("n", layers(8, 8, 8), parts=2)
 
 
-def test_fusion_groups_stay_whole() -> None:
+def test_fusion_groups_are_not_split() -> None:
     package = layers(*[64] * 5)
     graph = unit_graph(compiled(package, "llvm"))
     assert len(graph.units) < len(graph.subgraph.operations)
@@ -166,7 +168,7 @@ def test_fusion_groups_stay_whole() -> None:
 # ---- several backends
 
 
-def test_operations_go_to_the_first_backend_that_is_given_them() -> None:
+def test_operations_go_to_the_first_backend_that_accepts_them() -> None:
     package = layers(8, 8, 8, 8)
     first = kinds(GREAT, GREAT, non_supported_nodes=frozenset({"TANH"}))
     second = kinds(GREAT, backend="llvm", non_supported_nodes=frozenset({"FullyConnected"}))
@@ -179,7 +181,7 @@ def test_operations_go_to_the_first_backend_that_is_given_them() -> None:
     np.testing.assert_allclose(run(found.dag, inputs)[0], want, rtol=1e-5)
 
 
-def test_supported_nodes_are_the_only_ones_that_a_device_is_given() -> None:
+def test_supported_nodes_limits_the_operations_given_to_a_device() -> None:
     package = layers(8, 8, 8)
     first = kinds(GREAT, GREAT, supported_nodes=frozenset({"FullyConnected"}))
     found = partitioner(first, kinds(GREAT, GREAT, backend="llvm")).partition("n", package)
@@ -188,14 +190,14 @@ def test_supported_nodes_are_the_only_ones_that_a_device_is_given() -> None:
     assert [{o.op.label for o in g.operations} for g in graphs] == [{"FullyConnected"}, {"Unary.TANH"}] * 2
 
 
-def test_what_one_backend_runs_alone_is_not_divided_among_several() -> None:
+def test_a_network_that_one_backend_can_run_alone_is_not_split_between_backends() -> None:
     package = layers(8, 8, 8)
     refusing = kinds(GREAT, non_supported_nodes=frozenset({"FullyConnected", "Unary"}))
     found = partitioner(refusing, kinds(GREAT, backend="llvm")).partition("n", package)
     assert [(node.name, node.backend_name) for node in found.dag.nodes] == [("n", "llvm")]
 
 
-def test_all_operations_that_nobody_is_given_are_told_at_once() -> None:
+def test_one_error_lists_all_unsupported_operations() -> None:
     refusing = [
         kinds(GREAT, non_supported_nodes=frozenset({"TANH"})),
         kinds(GREAT, backend="llvm", supported_nodes=frozenset({"Conv2D"})),
@@ -208,7 +210,7 @@ def test_all_operations_that_nobody_is_given_are_told_at_once() -> None:
     assert text.count("llvm: the configuration of its devices excludes Unary.TANH") == 2
 
 
-def test_a_region_that_does_not_fit_is_divided_too() -> None:
+def test_a_backend_s_region_that_does_not_fit_is_split() -> None:
     package = layers(*[WIDTH] * 5)
     first = kinds(2600, 2600, non_supported_nodes=frozenset({"ADD"}))
     b = Builder("more")
@@ -227,13 +229,13 @@ def test_a_region_that_does_not_fit_is_divided_too() -> None:
 # ---- units
 
 
-def test_components_are_those_of_a_graph() -> None:
+def test_strongly_connected_components_come_in_dependency_order() -> None:
     found = components([[1], [2], [0, 3], [], [3, 5], [4]])
     assert sorted(map(sorted, found)) == [[0, 1, 2], [3], [4, 5]]
     assert [sorted(c) for c in found].index([3]) < [sorted(c) for c in found].index([0, 1, 2])
 
 
-def test_state_and_what_hangs_between_stay_together() -> None:
+def test_operations_on_shared_state_and_those_between_them_stay_together() -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (4,)), "x")
     total = b.variable(TensorType(DType.FLOAT32, (4,)), "total")
@@ -249,8 +251,8 @@ def test_state_and_what_hangs_between_stay_together() -> None:
     assert [len(node.package.model.primary.state) for node in dag.nodes] == [1, 0]
 
 
-def test_a_network_whose_inputs_have_unknown_sizes_stays_whole() -> None:
-    """Even what is known of a shape, which another part could compute, stays."""
+def test_a_network_with_dynamic_inputs_is_not_split() -> None:
+    """Even the shape operations, which another partition could compute, stay."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (None, 4)), "x")
     shape = b.add(ShapeOf(), x)

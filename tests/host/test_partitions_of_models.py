@@ -1,4 +1,4 @@
-"""A network that is cut gives what it gives whole, bit for bit."""
+"""Partitioned models give bit-identical results."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ QUICK = {"digits_int8", "cf_while_cond_fp32", "mobilenet_v3_small_224_fp32", "tr
 
 
 SHAPES = {name: shapes for name, shapes, _ in ROWS}
-"""Of ONNX models' inputs that have unknown dimensions."""
+"""Shapes for the inputs of ONNX models with dynamic dimensions."""
 RATE = 16000
-"""Of samples a second: what models of sounds are told as a whole number."""
+"""The sample rate in Hz, which audio models take as a scalar input."""
 
 
 def loaded(path: Path) -> onert.Package:
-    """A model; a TNN structure with random weights."""
+    """A model; a TNN structure is given random weights."""
     return tnn.load(path, random_weights=0) if path.suffix == ".tnnproto" else onert.load(path)
 
 
@@ -43,7 +43,7 @@ def inputs_of(program: onert.Program, shapes: Mapping[str, tuple[int, ...]]) -> 
             found.append(np.array(RATE))
         elif info.dtype.is_float:
             found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
-        else:  # indices of a vocabulary or a mask: small
+        else:  # vocabulary indices or a mask: small values
             found.append(rng.integers(0, 2, shape).astype(info.dtype.numpy))
     return found
 
@@ -53,7 +53,8 @@ def bits(outputs: dict[str, Array]) -> dict[str, tuple[tuple[int, ...], bytes]]:
 
 
 def check(path: Path) -> None:
-    """Cut in 2, 3 and 5 where it has as many pieces, run twice by both ways, a network gives the whole one's bits."""
+    """Assert that a model gives the same bits when split into 2, 3 and 5 partitions (as far as it can be), run twice
+    blocking and twice by future."""
     package = loaded(path)
     program = onert.compile(package, num_threads=1)
     if any(info.dtype.is_handle for info in program.inputs):
@@ -76,7 +77,7 @@ def check(path: Path) -> None:
 
 
 def _models() -> Iterator[Any]:
-    """A few in the default suite, all in the long one."""
+    """All shared models; those that are not quick are marked long."""
     shared = sorted(path for path in (SHARED / "models").rglob("*") if path.suffix in SUFFIXES)
     for path in shared:
         marks = () if path.stem in QUICK else (pytest.mark.long,)
@@ -85,10 +86,10 @@ def _models() -> Iterator[Any]:
 
 @needs_shared
 @pytest.mark.parametrize("path", list(_models()))
-def test_a_shared_model_that_is_cut_gives_the_same_bits(path: Path) -> None:
+def test_a_partitioned_shared_model_gives_the_same_bits(path: Path) -> None:
     check(path)
 
 
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
-def test_a_small_model_that_is_cut_gives_the_same_bits(name: str) -> None:
+def test_a_partitioned_example_model_gives_the_same_bits(name: str) -> None:
     check(REPOSITORY / "nnpackage" / "examples" / name)

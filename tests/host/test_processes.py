@@ -1,4 +1,4 @@
-"""Claims about a device in a process of its own."""
+"""Devices in processes of their own."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ NO_RETRIES = HostConfig(retries=0)
 
 @pytest.fixture
 def host() -> Iterator[HostManager]:
-    with HostManager([PROCESS], NO_RETRIES) as made:
-        made.add_network("squares", squares())
-        yield made
+    with HostManager([PROCESS], NO_RETRIES) as manager:
+        manager.add_network("squares", squares())
+        yield manager
 
 
-def test_a_process_gives_what_an_execution_gives(host: HostManager) -> None:
+def test_a_process_gives_the_same_results_as_an_execution(host: HostManager) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     program = onert.compile(package, num_threads=1)
     host.add_network("digits", package)
@@ -65,7 +65,7 @@ def test_a_process_gives_what_an_execution_gives(host: HostManager) -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", ["generated-keras/mobilenet_v3_small_224_fp32", "tf-examples/detect"])
-def test_shared_models_run_in_processes_too(name: str) -> None:
+def test_partitioned_shared_models_run_in_processes(name: str) -> None:
     package = onert.load(Path(SHARED / "models" / f"{name}.tflite"))
     program = onert.compile(package, num_threads=1)
     inputs = inputs_of(program, {})
@@ -75,7 +75,7 @@ def test_shared_models_run_in_processes_too(name: str) -> None:
 
 
 def kill(device: ProcessDevice, number: signal.Signals = signal.SIGKILL) -> int:
-    """End the process of a device that has nothing to do; its number."""
+    """Kill the process of an idle device and wait for its end; returns its pid."""
     pid = device.pid
     os.kill(pid, number)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -83,7 +83,7 @@ def kill(device: ProcessDevice, number: signal.Signals = signal.SIGKILL) -> int:
 
 
 def kill_in_flight(host: HostManager, name: str, x: np.ndarray, **more: Any) -> tuple[int, Future[Any]]:
-    """End the process in the middle of a request; its number, and the request's future."""
+    """Kill the device's process during a request; returns its pid and the request's future."""
     device = process_of(host)
     pid, channel, sent = device.pid, device._processes[0].channel, Event()
     send = channel.send
@@ -100,7 +100,7 @@ def kill_in_flight(host: HostManager, name: str, x: np.ndarray, **more: Any) -> 
     return pid, future
 
 
-def test_a_process_that_ends_in_a_request_loses_that_one_and_is_replaced(host: HostManager) -> None:
+def test_a_process_that_dies_in_a_request_loses_only_that_one_and_is_replaced(host: HostManager) -> None:
     device = process_of(host)
     host.add_network("sum", running_sum())
     for turn in range(1, 4):
@@ -115,7 +115,7 @@ def test_a_process_that_ends_in_a_request_loses_that_one_and_is_replaced(host: H
         assert found.tolist() == [4.0]
 
 
-def test_a_process_that_ends_with_nothing_to_do_loses_nothing(host: HostManager) -> None:
+def test_an_idle_process_that_dies_is_replaced_without_losing_a_request(host: HostManager) -> None:
     device = process_of(host)
     for turn in range(1, 6):
         kill(device, [signal.SIGKILL, signal.SIGSEGV][turn % 2])
@@ -125,7 +125,7 @@ def test_a_process_that_ends_with_nothing_to_do_loses_nothing(host: HostManager)
     assert (counted.requests_succeeded, counted.requests_failed) == (5, 0)
 
 
-def test_a_crash_touches_nothing_else() -> None:
+def test_a_crash_does_not_affect_other_devices() -> None:
     with HostManager([DeviceConfig(threads=1), PROCESS], NO_RETRIES) as host:
         host.set_available_devices(["process1"])
         host.add_network("squares", squares())
@@ -150,7 +150,7 @@ def test_many_threads_share_a_process(host: HostManager) -> None:
         assert all(threads.map(ask, range(4), timeout=PATIENCE))
 
 
-def test_state_of_a_sequence_lives_in_the_process_and_its_loss_is_told(host: HostManager) -> None:
+def test_the_state_of_a_sequence_dies_with_its_process_and_the_loss_is_reported(host: HostManager) -> None:
     def add(sequence: str | None) -> float:
         (found,) = host.run_network_blocking("sum", [np.float32([1])], sequence=sequence).values()
         return float(found[0])
@@ -169,7 +169,7 @@ def test_state_of_a_sequence_lives_in_the_process_and_its_loss_is_told(host: Hos
     assert [add("a"), add("a"), add("c")] == [1, 4, 1]
 
 
-def test_a_network_whose_sizes_only_a_run_tells_is_refused(host: HostManager) -> None:
+def test_a_network_with_dynamic_inputs_is_rejected_by_process_devices(host: HostManager) -> None:
     b = Builder("checked")
     x = b.input(TensorType(DType.FLOAT32, (None,)), "x")
     package = Package((b.model([b.add(Unary(UnaryKind.SQUARE), x)]),), "checked")
@@ -179,7 +179,7 @@ def test_a_network_whose_sizes_only_a_run_tells_is_refused(host: HostManager) ->
     assert process_of(host).functions == ("squares",)
 
 
-def test_memory_is_accounted_for_in_processes_too() -> None:
+def test_the_memory_of_process_devices_is_accounted_for() -> None:
     with HostManager([DeviceConfig(kind="process", threads=1, memory=60)]) as host:
         host.add_network("n", squares())
         assert host.devices[0].available_memory == 60 - 24
@@ -190,7 +190,7 @@ def test_memory_is_accounted_for_in_processes_too() -> None:
         assert host.devices[0].available_memory == 36
 
 
-def test_a_trace_has_the_runs_of_processes_on_the_same_clock(host: HostManager) -> None:
+def test_a_trace_records_the_runs_of_processes_on_the_same_clock(host: HostManager) -> None:
     host.start_trace()
     squared(host)
     trace = host.stop_trace()
@@ -202,7 +202,7 @@ def test_a_trace_has_the_runs_of_processes_on_the_same_clock(host: HostManager) 
     assert names == ["onert host", "onert device process0"]
 
 
-def test_a_process_is_bound_to_its_processors() -> None:
+def test_a_process_is_pinned_to_its_processors() -> None:
     cores = tuple(sorted(os.sched_getaffinity(0)))[:1]
     with HostManager([DeviceConfig(kind="process", cores=cores, threads=1)]) as host:
         host.add_network("squares", squares())

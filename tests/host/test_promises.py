@@ -1,4 +1,4 @@
-"""Claims about the futures of requests: they are the standard library's to whoever uses them."""
+"""The futures of requests behave like those of the standard library."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def outcome(future: Future[Any]) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("before", [True, False])
-def test_whoever_waits_is_told_once(end: str, before: bool) -> None:
-    """Callbacks, `wait`, `as_completed`, and a thread in `result`, begun before or after the end."""
+def test_every_waiter_is_notified_exactly_once(end: str, before: bool) -> None:
+    """Callbacks, `wait`, `as_completed` and `result` in other threads, started before or after the promise ends."""
     promise, other = Promise(), Promise()
-    told: list[object] = []
+    notified: list[object] = []
     if before:
         ENDS[end](promise)
-    promise.add_done_callback(told.append)
-    promise.add_done_callback(told.append)
+    promise.add_done_callback(notified.append)
+    promise.add_done_callback(notified.append)
     found: list[object] = []
 
     def look() -> None:
@@ -59,12 +59,12 @@ def test_whoever_waits_is_told_once(end: str, before: bool) -> None:
         ENDS[end](promise)
     for thread in threads:
         thread.join(PATIENCE)
-    assert told == [promise] * 2
+    assert notified == [promise] * 2
     assert sorted(map(str, found)) == sorted(map(str, [{promise}, promise, outcome(promise)[0]] * 3))
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_promise_answers_as_the_librarys_future_does(end: str) -> None:
+def test_a_promise_behaves_like_a_standard_future(end: str) -> None:
     promise, future = Promise(), library()
     if end == "cancelled":
         assert promise.cancel() == future.cancel() is True
@@ -81,14 +81,14 @@ def test_a_promise_answers_as_the_librarys_future_does(end: str) -> None:
     assert outcome(promise) == outcome(future)
 
 
-def test_an_answer_that_does_not_come_is_waited_for_so_long() -> None:
+def test_waiting_for_a_missing_answer_times_out() -> None:
     with pytest.raises(TimeoutError):
         Promise().result(0.01)
     with pytest.raises(TimeoutError):
         Promise().exception(0)
 
 
-def test_event_loops_wait_for_promises() -> None:
+def test_event_loops_can_wait_for_promises() -> None:
     async def both() -> object:
         promise = Promise()
         asked = asyncio.wrap_future(promise)
@@ -98,23 +98,23 @@ def test_event_loops_wait_for_promises() -> None:
     assert asyncio.run(both()) is ANSWER
 
 
-def test_a_callback_that_fails_keeps_no_other_from_being_called(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_callback_does_not_prevent_others_from_being_called(caplog: pytest.LogCaptureFixture) -> None:
     promise = Promise()
-    told: list[object] = []
+    notified: list[object] = []
     promise.add_done_callback(lambda found: found.missing)  # type: ignore[attr-defined]
-    promise.add_done_callback(told.append)
+    promise.add_done_callback(notified.append)
     ENDS["answered"](promise)
-    assert told == [promise]
+    assert notified == [promise]
     assert "exception calling callback" in caplog.text
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_who_comes_as_a_promise_ends_is_told(end: str) -> None:
-    """`wait` looks at the state first and leaves word then; the promise may end between the two."""
+def test_a_waiter_registered_as_the_promise_ends_is_notified(end: str) -> None:
+    """`wait` checks the state before it registers its waiter; the promise may end in between."""
     promise = Promise()
     ENDS[end](promise)
-    told: list[object] = []
+    notified: list[object] = []
     promise._waiters.append(
-        SimpleNamespace(add_result=told.append, add_exception=told.append, add_cancelled=told.append)
+        SimpleNamespace(add_result=notified.append, add_exception=notified.append, add_cancelled=notified.append)
     )
-    assert told == [promise]
+    assert notified == [promise]

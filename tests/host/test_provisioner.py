@@ -1,4 +1,4 @@
-"""Claims about DAGs, and about putting them on devices: Glow's ProvisionerTest."""
+"""DAGs and their placement on devices: the properties of Glow's ProvisionerTest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert.ir import Package
 
 
 class Compiler:
-    """Compiles, and counts."""
+    """Compiles and records what was compiled."""
 
     def __init__(self) -> None:
         self.compiled: list[tuple[str, Options]] = []
@@ -43,7 +43,7 @@ def stop(made: Sequence[GatedDevice]) -> None:
 
 
 def sized(sizes: Sequence[int], logical: Sequence[Sequence[int]] | None = None) -> DAG:
-    """A chain of nodes of these sizes, each on a logical device of its own, or on those that are given."""
+    """A chain of nodes of the given sizes, each on its own logical device unless `logical` says otherwise."""
     edges = {f"n{i}": (f"n{i - 1}",) if i else () for i in range(len(sizes))}
     found = graph(edges)
     places = [(i,) for i in range(len(sizes))] if logical is None else logical
@@ -61,7 +61,7 @@ def names(places: dict[int, Any]) -> dict[int, str]:
 # ---- assigning
 
 
-def test_the_largest_goes_where_most_room_is_and_all_are_spread_evenly() -> None:
+def test_larger_nodes_go_to_the_devices_with_the_most_room_and_all_are_spread_evenly() -> None:
     made = devices(1000, 3000, 2000)
     assert names(assign(sized([100, 300, 200]), made)) == {1: "gated1", 2: "gated2", 0: "gated0"}
     assert names(assign(sized([1, 1, 1, 1, 1, 1]), made)) == {
@@ -70,8 +70,8 @@ def test_the_largest_goes_where_most_room_is_and_all_are_spread_evenly() -> None
     stop(made)
 
 
-def test_replicas_are_apart_even_where_one_device_has_more_room_than_all_others() -> None:
-    """n1's largest node takes gated0's turn; then all have their turn again, gated1 with the most room first."""
+def test_replicas_are_on_different_devices_even_if_one_has_the_most_room() -> None:
+    """n1, the largest node, takes gated0; in the next round gated1, which has more room left, comes first."""
     made = devices(1000, 1000)
     places = names(assign(sized([10, 500], [(0, 1), (2,)]), made))
     assert places[2] == "gated0"
@@ -79,20 +79,20 @@ def test_replicas_are_apart_even_where_one_device_has_more_room_than_all_others(
     stop(made)
 
 
-def test_what_does_not_fit_in_its_turn_goes_where_there_is_room() -> None:
+def test_a_node_that_does_not_fit_on_the_next_device_goes_where_there_is_room() -> None:
     made = devices(1000, 300)
     assert names(assign(sized([400, 350]), made)) == {0: "gated0", 1: "gated0"}
     stop(made)
 
 
-def test_copies_of_one_node_are_apart() -> None:
+def test_copies_of_a_node_are_on_different_devices() -> None:
     made = devices(5000, 1000, 1000)
     places = assign(sized([100, 10], [(0, 1, 2), (3,)]), made)
     assert len({places[i].name for i in range(3)}) == 3
     stop(made)
 
 
-def test_a_logical_device_that_fits_nowhere_is_told_with_the_sizes() -> None:
+def test_the_error_for_a_logical_device_that_fits_nowhere_names_the_sizes() -> None:
     made = devices(1000, 900)
     with pytest.raises(
         OutOfDeviceMemoryError,
@@ -103,7 +103,7 @@ def test_a_logical_device_that_fits_nowhere_is_told_with_the_sizes() -> None:
     stop(made)
 
 
-def test_a_backend_that_no_device_has_is_told() -> None:
+def test_a_backend_that_no_device_has_is_rejected() -> None:
     made = devices(1000)
     dag = sized([1, 1])
     dag = evolve(dag, nodes=(dag.nodes[0], evolve(dag.nodes[1], backend_name="other")))
@@ -115,7 +115,7 @@ def test_a_backend_that_no_device_has_is_told() -> None:
 # ---- provisioning
 
 
-def test_six_networks_go_to_six_devices() -> None:
+def test_six_networks_are_spread_over_six_devices() -> None:
     made = devices(*[1 << 20] * 6)
     provisioner = Provisioner(onert.compile)
     for number in range(6):
@@ -127,7 +127,7 @@ def test_six_networks_go_to_six_devices() -> None:
     stop(made)
 
 
-def test_each_sub_network_is_compiled_once_however_many_devices_it_is_on() -> None:
+def test_each_partition_is_compiled_once_for_all_its_devices() -> None:
     made = devices(1 << 20, 1 << 20, 1 << 20)
     compiler = Compiler()
     dag = sized([100, 100], [(0, 1, 2), (0,)])
@@ -143,7 +143,7 @@ def test_each_sub_network_is_compiled_once_however_many_devices_it_is_on() -> No
     stop(made)
 
 
-def test_sub_networks_are_compiled_for_the_threads_that_they_ask_for() -> None:
+def test_partitions_are_compiled_for_the_threads_their_hints_request() -> None:
     made = devices(1 << 20)
     made[0].threads = 4
     compiler = Compiler()
@@ -157,7 +157,7 @@ def test_sub_networks_are_compiled_for_the_threads_that_they_ask_for() -> None:
     stop(made)
 
 
-def test_nothing_is_left_where_one_of_several_does_not_fit() -> None:
+def test_nothing_is_left_on_the_devices_if_one_partition_does_not_fit() -> None:
     small = program_memory(onert.compile(squares())).total
     made = devices(small, small + 100)
     nodes = sized([1, 1]).nodes
@@ -199,7 +199,7 @@ INVALID: dict[str, tuple[Sequence[DAGNode], str]] = {
 
 
 @pytest.mark.parametrize(("nodes", "message"), INVALID.values(), ids=INVALID.keys())
-def test_a_dag_that_cannot_run_is_refused(nodes: Sequence[DAGNode], message: str) -> None:
+def test_invalid_dags_are_rejected(nodes: Sequence[DAGNode], message: str) -> None:
     plain = graph({"a": ()})
     (info, _), (output, _) = plain.inputs[0], plain.outputs[0]
     dag = DAG("n", tuple(nodes), ((info, 0),), ((output, 3),))
@@ -207,7 +207,7 @@ def test_a_dag_that_cannot_run_is_refused(nodes: Sequence[DAGNode], message: str
         dag.validate()
 
 
-def test_a_dag_knows_who_waits_for_whom() -> None:
+def test_a_dag_has_parents_children_roots_and_a_topological_order() -> None:
     dag = graph(DIAMOND)
     assert dag.parents == ((), (0,), (0,), (1, 2))
     assert dag.children == ((1, 2), (3,), (3,), ())

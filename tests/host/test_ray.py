@@ -1,4 +1,4 @@
-"""Claims about devices on nodes of a Ray cluster, here of nodes on this machine."""
+"""Devices on the nodes of a Ray cluster; here the nodes run on this machine."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TWO = [DeviceConfig(name=name, kind="ray", threads=1, parameters={"patience": "3
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A cluster of two nodes for actors, and one for what drives them."""
+    """A cluster of two nodes for actors and one for the driver."""
     ray = pytest.importorskip("ray", reason="ray is not installed")
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    patience = "RAY_raylet_start_wait_time_s"  # 30 are not enough on a busy machine
+    patience = "RAY_raylet_start_wait_time_s"  # the default of 30 s is too short on a busy machine
     os.environ[patience] = str(round(min(PATIENCE, 300)))
     store = 100 << 20
     made = Cluster(
@@ -47,7 +47,7 @@ def cluster() -> Iterator[Any]:
     made.shutdown()
 
 
-def test_nodes_give_what_an_execution_gives(cluster: Any) -> None:
+def test_nodes_give_the_same_results_as_an_execution(cluster: Any) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     program = onert.compile(package, num_threads=1)
     inputs = inputs_of(program, {})
@@ -64,7 +64,7 @@ def test_nodes_give_what_an_execution_gives(cluster: Any) -> None:
         assert not any("copies" in device.functions for device in host.devices)
 
 
-def test_copies_share_what_lies_in_the_object_store(cluster: Any) -> None:
+def test_copies_share_the_program_in_the_object_store(cluster: Any) -> None:
     with HostManager(TWO) as host:
         host.add_network("n", squares(), copies=2)
         one, other = (device._sent["n"].payload for device in host.devices)  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def test_copies_share_what_lies_in_the_object_store(cluster: Any) -> None:
         assert len({device._pid for device in host.devices}) == 2  # type: ignore[attr-defined]
 
 
-def test_errors_of_a_node_are_those_of_its_request(cluster: Any) -> None:
+def test_an_error_on_a_node_fails_its_request(cluster: Any) -> None:
     with HostManager(TWO[:1]) as host:
         host.add_network("n", squares())
         with pytest.raises(ExecutionError, match=r"is given shape \[2\], expected \[3\]"):
@@ -84,9 +84,9 @@ def test_errors_of_a_node_are_those_of_its_request(cluster: Any) -> None:
         assert run.end >= run.start
 
 
-def test_a_node_that_is_lost_loses_no_request(cluster: Any) -> None:
-    """Four clients, and the node of one device goes in the middle: everything is answered, and the device comes back on
-    the other node."""
+def test_losing_a_node_loses_no_request(cluster: Any) -> None:
+    """Four clients, and a node that is removed in the middle: everything is answered, and the lost device is restarted
+    on the other node."""
     over = Event()
 
     def client(number: int) -> int:
@@ -116,7 +116,7 @@ def test_a_node_that_is_lost_loses_no_request(cluster: Any) -> None:
 
 
 def _is_back(*devices: Any) -> bool:
-    """Whether one of the devices was lost; waits until it is there again."""
+    """Wait until one of the devices was lost and has been restarted; False if that does not happen in time."""
     for _ in range(round(min(PATIENCE, 120) * 10)):
         if any(device.restarts and device._actors for device in devices):
             return True
@@ -124,14 +124,14 @@ def _is_back(*devices: Any) -> bool:
     return False
 
 
-def test_the_state_of_a_sequence_goes_with_its_node_and_that_is_told(cluster: Any) -> None:
+def test_the_state_of_a_sequence_dies_with_its_node_and_the_loss_is_reported(cluster: Any) -> None:
     import ray
 
     def add(sequence: str) -> float:
         return output(host.run_network_blocking("sum", [np.float32([1])], sequence=sequence))[0]
 
     def until_it_fails() -> None:
-        for _ in range(10_000):  # it takes a moment until the actor has ended
+        for _ in range(10_000):  # the actor takes a moment to end
             add("a")
 
     with HostManager(TWO[:1]) as host:

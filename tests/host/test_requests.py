@@ -1,4 +1,4 @@
-"""Claims about requests: what is checked, how long they wait, who is told."""
+"""Requests: input checks, deadlines, cancellation, and callbacks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_inputs_are_checked_before_they_are_queued(
 # ---- time
 
 
-def test_a_sender_waits_no_longer_than_the_timeout(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_blocking_caller_waits_no_longer_than_the_timeout(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     running = host.run_network("n", [X])
     assert device.begun() == "n"
@@ -62,10 +62,10 @@ def test_a_sender_waits_no_longer_than_the_timeout(gated: tuple[HostManager, Gat
     device.gate.set()
     assert running.exception(PATIENCE) is None
     assert host.run_network_blocking("n", [X])
-    assert device.began.qsize() == 1  # the one that nobody waited for was not run
+    assert device.began.qsize() == 1  # the abandoned request was not run
 
 
-def test_requests_that_are_late_make_room_in_the_queue(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_expired_requests_make_room_in_the_queue(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     running = host.run_network("n", [X])
     late = host.run_network("n", [X], timeout=0)
@@ -76,13 +76,13 @@ def test_requests_that_are_late_make_room_in_the_queue(gated: tuple[HostManager,
     assert in_time.exception(PATIENCE) is None
 
 
-def test_a_request_is_answered_at_its_deadline_in_the_queue(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_queued_request_is_answered_at_its_deadline(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
-    told: SimpleQueue[Future[Any]] = SimpleQueue()
+    called_back: SimpleQueue[Future[Any]] = SimpleQueue()
     running = host.run_network("n", [X])
-    late = host.run_network("n", [X], timeout=0.01, callback=told.put)
+    late = host.run_network("n", [X], timeout=0.01, callback=called_back.put)
     assert isinstance(late.exception(PATIENCE), DeadlineError)
-    assert told.get(timeout=PATIENCE) is late
+    assert called_back.get(timeout=PATIENCE) is late
     assert not running.done()
     following = host.run_network("n", [X])  # in its place
     device.gate.set()
@@ -91,14 +91,14 @@ def test_a_request_is_answered_at_its_deadline_in_the_queue(gated: tuple[HostMan
 
 
 @pytest.mark.parametrize("batch", [None, BatchConfig(max_size=2, max_delay=PATIENCE)], ids=["alone", "in a batch"])
-def test_a_request_is_answered_at_its_deadline_while_it_is_run(batch: BatchConfig | None) -> None:
+def test_a_running_request_is_answered_at_its_deadline(batch: BatchConfig | None) -> None:
     device = GatedDevice()
-    told: SimpleQueue[Future[Any]] = SimpleQueue()
+    called_back: SimpleQueue[Future[Any]] = SimpleQueue()
     with HostManager([device], ONE) as host:
         host.add_network("n", squares(), batch=batch)
-        late = host.run_network("n", [X], timeout=0.5, callback=told.put)
+        late = host.run_network("n", [X], timeout=0.5, callback=called_back.put)
         assert isinstance(late.exception(PATIENCE), DeadlineError)
-        assert told.get(timeout=PATIENCE) is late
+        assert called_back.get(timeout=PATIENCE) is late
         following = host.run_network("n", [X])
         assert not following.done()  # the device is not free
         assert host.statistics().active == 1
@@ -106,12 +106,12 @@ def test_a_request_is_answered_at_its_deadline_while_it_is_run(batch: BatchConfi
         if batch is None:
             assert following.exception(PATIENCE) is None
     assert following.exception(PATIENCE) is None
-    assert told.empty()
+    assert called_back.empty()
     counted = host.statistics().networks["n"]
     assert (counted.requests_succeeded, counted.requests_failed) == (1, 1)
 
 
-def test_deadlines_of_requests_that_are_over_take_no_memory(host: HostManager) -> None:
+def test_deadlines_of_finished_requests_take_no_memory(host: HostManager) -> None:
     host.add_network("n", squares())
     for _ in range(1000):
         assert output(host.run_network("n", [X], timeout=3600).result(PATIENCE)) == SQUARES
@@ -119,7 +119,7 @@ def test_deadlines_of_requests_that_are_over_take_no_memory(host: HostManager) -
     assert len(host._dispatcher._alarm._calls) < 10
 
 
-def test_a_request_that_is_cancelled_in_the_queue_is_not_run(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_request_cancelled_in_the_queue_is_not_run(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     running = host.run_network("n", [X])
     queued = host.run_network("n", [X])
@@ -136,7 +136,7 @@ def test_a_request_that_is_cancelled_in_the_queue_is_not_run(gated: tuple[HostMa
 # ---- callbacks and errors
 
 
-def test_a_callback_that_blocks_keeps_its_place_and_no_device(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_blocking_callback_occupies_its_slot_but_no_device(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     device.gate.set()
     release = Event()
@@ -155,7 +155,7 @@ def test_a_callback_that_blocks_keeps_its_place_and_no_device(gated: tuple[HostM
     assert second.result(PATIENCE)
 
 
-def test_what_a_callback_raises_harms_nobody(host: HostManager, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_in_a_callback_is_logged_and_harmless(host: HostManager, caplog: pytest.LogCaptureFixture) -> None:
     def failing(future: Future[Any]) -> None:
         raise ValueError("mine")
 
@@ -166,7 +166,7 @@ def test_what_a_callback_raises_harms_nobody(host: HostManager, caplog: pytest.L
     assert caplog.text.count("ValueError: mine") == 3
 
 
-def test_a_run_that_fails_fails_its_request_only() -> None:
+def test_a_failed_run_fails_only_its_own_request() -> None:
     def outputs(function: str, inputs: Any) -> Any:
         if inputs[0][0] == 2:
             raise onert.ExecutionError("two")
@@ -182,7 +182,7 @@ def test_a_run_that_fails_fails_its_request_only() -> None:
         assert (counted.requests_succeeded, counted.requests_failed, counted.requests_processed) == (3, 2, 5)
 
 
-def test_deadlines_ring_one_after_the_other() -> None:
+def test_several_deadlines_expire_one_after_the_other() -> None:
     device = GatedDevice()
     with HostManager([device], HostConfig(max_active_requests=1)) as host:
         host.add_network("n", squares())
@@ -194,7 +194,7 @@ def test_deadlines_ring_one_after_the_other() -> None:
         device.gate.set()
 
 
-def test_requests_for_several_networks_are_run_in_one_order() -> None:
+def test_requests_for_several_networks_share_one_priority_order() -> None:
     device = GatedDevice()
     with HostManager([device], HostConfig(max_active_requests=1)) as host:
         for name in "abc":
@@ -208,11 +208,11 @@ def test_requests_for_several_networks_are_run_in_one_order() -> None:
         assert "".join(device.begun() for _ in futures) == "acbcba"
 
 
-def test_a_caller_that_lends_itself_has_the_answer_of_a_short_run_at_once() -> None:
+def test_a_caller_that_lends_its_thread_gets_a_short_run_s_answer_at_once() -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares())
         network = host._network("n")
-        assert not network.is_brief(60.0, [X])  # nobody knows how long a run takes
+        assert not network.is_brief(60.0, [X])  # the duration of a run is not known yet
         host.run_network_blocking("n", [X])
         assert network.is_brief(60.0, [X])
         assert not network.is_brief(0.0, [X])
@@ -221,7 +221,7 @@ def test_a_caller_that_lends_itself_has_the_answer_of_a_short_run_at_once() -> N
         assert output(future.result()) == SQUARES
 
 
-def test_a_caller_is_not_lent_to_a_device_that_is_bound_or_elsewhere() -> None:
+def test_a_caller_s_thread_is_not_lent_to_a_pinned_or_remote_device() -> None:
     cores = sorted(os.sched_getaffinity(0))[:1]
     bound = DeviceConfig(threads=1, cores=tuple(cores))
     for device in (bound, GatedDevice(outputs=lambda _, inputs: [inputs[0] ** 2], is_open=True)):
@@ -231,7 +231,7 @@ def test_a_caller_is_not_lent_to_a_device_that_is_bound_or_elsewhere() -> None:
             assert host.devices[0].last_run("n", [X]) == float("inf")
 
 
-def test_a_caller_is_lent_for_shapes_that_every_device_has_run_last() -> None:
+def test_a_caller_s_thread_is_lent_only_for_the_shapes_every_device_ran_last() -> None:
     b = Builder("open")
     x = b.input(TensorType(DType.FLOAT32, (None, 2)), "x")
     package = Package((b.model([b.add(Binary(BinaryKind.MUL), x, x)]),), "open")

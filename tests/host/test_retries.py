@@ -1,4 +1,4 @@
-"""Claims about runs whose device was lost."""
+"""Retries of runs whose device was lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from onert.ir import Array
 
 
 class Losing:
-    """Outputs of a device that is lost in its first runs, or whenever an input is 13."""
+    """Squares its input; the device is lost in its first `times` runs and whenever an input element is 13."""
 
     def __init__(self, times: int) -> None:
         self.left = times
@@ -39,7 +39,7 @@ class Losing:
 
 
 class LendingDevice(GatedDevice):
-    """Runs on the thread of who waits, too."""
+    """A gated device that can also run on the caller's thread."""
 
     def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
         try:
@@ -57,7 +57,7 @@ def ask(host: HostManager, x: Array, *, here: bool) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("here", [False, True])
-def test_a_run_is_begun_again_on_another_device(here: bool) -> None:
+def test_a_lost_run_is_retried_on_another_device(here: bool) -> None:
     lost, sound = Losing(100), Losing(0)
     with HostManager(devices(lost, sound)) as host:
         host.add_network("n", squares(), copies=2)
@@ -70,7 +70,7 @@ def test_a_run_is_begun_again_on_another_device(here: bool) -> None:
 
 @pytest.mark.parametrize("here", [False, True])
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_a_run_is_begun_again_so_often_and_then_reported(retries: int, here: bool) -> None:
+def test_a_lost_run_is_reported_after_the_configured_number_of_retries(retries: int, here: bool) -> None:
     lost = Losing(100)
     with HostManager(devices(lost), HostConfig(retries=retries)) as host:
         host.add_network("n", squares())
@@ -82,7 +82,7 @@ def test_a_run_is_begun_again_so_often_and_then_reported(retries: int, here: boo
         assert output(ask(host, X, here=here)) == SQUARES
 
 
-def test_a_run_is_not_begun_again_after_the_deadline() -> None:
+def test_a_lost_run_is_not_retried_after_the_deadline() -> None:
     lost = Losing(100)
     (device,) = devices(lost)
     device.gate.clear()
@@ -95,7 +95,7 @@ def test_a_run_is_not_begun_again_after_the_deadline() -> None:
     assert lost.runs == 1
 
 
-def test_a_part_of_a_network_is_begun_again_alone() -> None:
+def test_only_the_lost_partition_of_a_network_is_retried() -> None:
     lost, sound = Losing(0), Losing(1)
     with HostManager(devices(lost, sound)) as host:
         host.add_network("n", layers(3, 3, 3), parts=2)
@@ -105,7 +105,7 @@ def test_a_part_of_a_network_is_begun_again_alone() -> None:
 
 
 @pytest.mark.parametrize("stacked", [True, False])
-def test_a_request_that_ends_its_device_takes_none_of_its_batch_with_it(stacked: bool) -> None:
+def test_a_request_that_kills_its_device_does_not_fail_others_in_its_batch(stacked: bool) -> None:
     lost = Losing(0)
     (device,) = devices(lost)
     device.gate.clear()
@@ -121,7 +121,7 @@ def test_a_request_that_ends_its_device_takes_none_of_its_batch_with_it(stacked:
         assert found == [1, 4, DeviceLostError, 16, 25]
 
 
-def test_a_run_on_the_state_of_a_sequence_is_reported() -> None:
+def test_a_lost_run_of_a_sequence_is_reported_without_retrying() -> None:
     (device,) = devices(Losing(1))
     with HostManager([device]) as host:
         host.add_network("n", running_sum())
@@ -133,9 +133,9 @@ def test_a_run_on_the_state_of_a_sequence_is_reported() -> None:
 @pytest.mark.parametrize(
     ("kills", "pause"), [pytest.param(3, 0.4, id="3"), pytest.param(30, 1.0, id="30", marks=pytest.mark.long)]
 )
-def test_processes_that_are_killed_again_and_again_lose_no_request(kills: int, pause: float) -> None:
-    """Two processes, one of which is killed every `pause` seconds, in turn, and four clients. Every request has its
-    answer; one that lost its process more often than runs are begun again is told so."""
+def test_repeatedly_killed_processes_lose_no_request(kills: int, pause: float) -> None:
+    """Four clients and two processes, which are killed in turn every `pause` seconds. Every request is answered, or is
+    reported as lost if that happened to it more often than runs are retried."""
     over = Event()
 
     def client(number: int) -> tuple[int, int]:
@@ -168,12 +168,12 @@ def test_processes_that_are_killed_again_and_again_lose_no_request(kills: int, p
         killer.start()
         try:
             with ThreadPoolExecutor(4) as threads:
-                told = list(threads.map(client, range(4), timeout=PATIENCE))
+                counts = list(threads.map(client, range(4), timeout=PATIENCE))
         finally:
             over.set()
             killer.join()
         counted = host.statistics().networks["n"]
-        answered, reported = map(sum, zip(*told, strict=True))
+        answered, reported = map(sum, zip(*counts, strict=True))
         assert (counted.requests_succeeded, counted.requests_failed) == (answered, reported)
         assert answered > 100 * reported
         assert sum(device.restarts for device in found) >= kills - 1

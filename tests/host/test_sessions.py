@@ -1,4 +1,4 @@
-"""Claims about sequences of requests that share state."""
+"""Sequences of requests that share state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE = np.float32([1])
 
 
 def running_sum() -> Package:
-    """The square of the sum of everything that was given so far."""
+    """The square of the running sum of the inputs."""
     b = Builder("sum")
     x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
     total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
@@ -49,14 +49,14 @@ def ask(host: HostManager, sequence: Any, x: float = 1.0) -> float:
 
 @pytest.fixture(params=[1, 2], ids=["whole", "divided"])
 def host(request: pytest.FixtureRequest) -> Iterator[HostManager]:
-    """The sum on every one of four devices, or of two pairs of devices."""
+    """The running sum, whole on each of four devices or split over each of two pairs."""
     config = HostConfig(max_sequences=8, sequence_idle=PATIENCE)
-    with HostManager([DeviceConfig(threads=1)] * 4, config) as made:
-        made.add_network("n", running_sum(), parts=request.param, copies=None)
-        yield made
+    with HostManager([DeviceConfig(threads=1)] * 4, config) as manager:
+        manager.add_network("n", running_sum(), parts=request.param, copies=None)
+        yield manager
 
 
-def test_each_sequence_keeps_its_own_state(host: HostManager) -> None:
+def test_each_sequence_has_its_own_state(host: HostManager) -> None:
     for turn in range(1, 20):
         assert ask(host, "a") == turn**2
         assert ask(host, "b", 2.0) == (2 * turn) ** 2
@@ -70,7 +70,7 @@ def test_requests_of_a_sequence_are_run_in_order(host: HostManager) -> None:
         assert [float(next(iter(f.result().values()))[0]) for f in sent] == [float(i**2) for i in range(1, 13)]
 
 
-def test_threads_that_lend_themselves_keep_the_order_of_their_sequences(host: HostManager) -> None:
+def test_blocking_callers_keep_the_order_of_their_sequences(host: HostManager) -> None:
     def work(number: int) -> bool:
         return [ask(host, number, float(number)) for _ in range(30)] == [(number * i) ** 2 for i in range(1, 31)]
 
@@ -78,7 +78,7 @@ def test_threads_that_lend_themselves_keep_the_order_of_their_sequences(host: Ho
         assert all(threads.map(work, range(1, 5), timeout=PATIENCE))
 
 
-def test_a_sequence_that_was_ended_starts_anew(host: HostManager) -> None:
+def test_an_ended_sequence_starts_with_fresh_state(host: HostManager) -> None:
     assert [ask(host, "a") for _ in range(3)] == [1, 4, 9]
     host.end_sequence("n", "a")
     host.end_sequence("n", "a")
@@ -104,14 +104,14 @@ def test_the_memory_of_a_sequence_is_accounted_for_and_freed(host: HostManager) 
     assert free() == sum(device.maximum_memory for device in host.devices)
 
 
-def test_a_request_that_fails_leaves_the_state_as_it_was(host: HostManager) -> None:
+def test_a_failed_request_leaves_the_state_unchanged(host: HostManager) -> None:
     assert ask(host, "a") == 1
     with pytest.raises(onert.ExecutionError):
         host.run_network_blocking("n", [np.ones(2, np.float32)], sequence="a")
     assert ask(host, "a") == 4
 
 
-def test_one_sequence_more_than_may_be_is_refused_unless_another_is_idle() -> None:
+def test_a_sequence_beyond_the_limit_is_refused_unless_another_is_idle() -> None:
     for idle, refused in ((PATIENCE, True), (0.0, False)):
         config = HostConfig(max_sequences=2, sequence_idle=idle)
         with HostManager([DeviceConfig(threads=1)], config) as host:
@@ -126,7 +126,7 @@ def test_one_sequence_more_than_may_be_is_refused_unless_another_is_idle() -> No
             assert ask(host, "c") == 1
 
 
-def test_a_sequence_that_does_not_fit_is_an_error_of_its_request() -> None:
+def test_a_sequence_that_does_not_fit_in_memory_fails_its_request() -> None:
     memory = program_memory(onert.compile(running_sum(), num_threads=1))
     one_more = memory.total + (memory.total - memory.constants)
     with HostManager([DeviceConfig(threads=1, memory=one_more)]) as host:
@@ -137,7 +137,7 @@ def test_a_sequence_that_does_not_fit_is_an_error_of_its_request() -> None:
         assert ask(host, "a") == 4
 
 
-def test_a_sequence_is_not_ended_in_the_middle_of_a_request() -> None:
+def test_a_sequence_with_a_request_in_progress_cannot_be_ended() -> None:
     device = GatedDevice()
     with HostManager([device]) as host:
         host.add_network("n", squares())
@@ -156,7 +156,7 @@ def test_a_sequence_is_not_ended_in_the_middle_of_a_request() -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", ["tflite-micro/trained_lstm", "tflite-micro/micro_speech_lstm"])
-def test_a_sequence_gives_what_one_execution_gives(name: str) -> None:
+def test_a_sequence_gives_the_same_results_as_an_execution(name: str) -> None:
     package = onert.load(Path(SHARED / "models" / f"{name}.tflite"))
     program = onert.compile(package, num_threads=1)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Claims about runs that any of several devices may make."""
+"""Work stealing between devices that can run the same function."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from onert.host import DeviceConfig, HostConfig, HostManager, RequestRefusedErro
 from onert.host.devices.cpu import CpuDevice
 
 
-class Held:
-    """A device that is kept from its thread."""
+class Blocked:
+    """A device whose worker is blocked until `go` is called."""
 
     def __init__(self, device: CpuDevice) -> None:
         self.device = device
@@ -26,31 +26,31 @@ class Held:
 
 
 @contextmanager
-def held_up(host: HostManager) -> Iterator[list[Held]]:
-    """The devices of a host, which go on at the end at the latest: a test that fails must not wait for them."""
+def blocked_devices(host: HostManager) -> Iterator[list[Blocked]]:
+    """Block all devices of a host until the end of the context, so that a failed test does not hang."""
     found = []
     try:
         for device in host.devices:
             assert isinstance(device, CpuDevice)
-            found.append(Held(device))
+            found.append(Blocked(device))
         yield found
-    except BaseException:  # what waits is refused: the host's end waits for it
-        for held in found:
-            held.device._thread.end(RequestRefusedError("the test failed"))
+    except BaseException:  # refuse the waiting runs, or closing the host would wait for them
+        for blocked in found:
+            blocked.device._thread.end(RequestRefusedError("the test failed"))
         raise
     finally:
-        for held in found:
-            held.go()
+        for blocked in found:
+            blocked.go()
 
 
-def test_a_device_takes_what_waits_before_one_that_is_held_up() -> None:
-    """The first device is kept from its thread: everything is answered all the same, the most urgent first."""
+def test_an_idle_device_takes_runs_waiting_for_a_blocked_one() -> None:
+    """The first device is blocked: everything is answered all the same, the most urgent requests first."""
     with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares(), copies=2)
-        with held_up(host) as (first, second):
+        with blocked_devices(host) as (first, second):
             order: SimpleQueue[int] = SimpleQueue()
             futures = []
-            for at in range(11):  # the last to be run lies before the first device
+            for at in range(11):  # the last one to run waits for the first device
                 future = host.run_network("n", [X * at], priority=at % 3)
                 future.add_done_callback(lambda _, at=at: order.put(at))  # type: ignore[misc]
                 futures.append(future)
@@ -63,7 +63,7 @@ def test_a_device_takes_what_waits_before_one_that_is_held_up() -> None:
     assert first.device.load == 0
 
 
-def test_what_is_taken_from_a_device_is_run_once() -> None:
+def test_a_run_taken_from_another_device_is_run_once() -> None:
     with HostManager([DeviceConfig(threads=1) for _ in range(3)], HostConfig(max_queue_size=1000)) as host:
         host.add_network("two", squares(), copies=2)
         host.add_network("three", squares(), copies=3)
@@ -79,11 +79,11 @@ def test_what_is_taken_from_a_device_is_run_once() -> None:
         assert sum(each.requests_succeeded for each in host.statistics().networks.values()) == 600
 
 
-def test_a_device_that_is_stopped_forgets_what_others_have_taken_from_it() -> None:
-    """Those calls lie before it still when it is stopped: it has come across none of them."""
+def test_a_stopped_device_forgets_the_runs_others_have_taken() -> None:
+    """The stolen calls are still in its queue when it is stopped, because its worker has not reached them."""
     with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares(), copies=2)
-        with held_up(host) as (first, second):
+        with blocked_devices(host) as (first, second):
             futures = [host.run_network("n", [X]) for _ in range(6)]
             second.go()
             for future in futures:
@@ -92,10 +92,10 @@ def test_a_device_that_is_stopped_forgets_what_others_have_taken_from_it() -> No
     assert first.device.load == 0
 
 
-def test_a_device_that_is_stopped_takes_nothing_and_refuses_its_own() -> None:
+def test_a_stopped_device_takes_nothing_and_refuses_its_own_runs() -> None:
     with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)], HostConfig(retries=0)) as host:
         host.add_network("n", squares(), copies=2)
-        with held_up(host) as (_, second):
+        with blocked_devices(host) as (_, second):
             futures = [host.run_network("n", [X]) for _ in range(6)]
             second.device._thread.end(RequestRefusedError("stopped"))
             second.go()

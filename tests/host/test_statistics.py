@@ -1,4 +1,4 @@
-"""Claims about what a host counts."""
+"""Latency statistics of a host."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from onert.host.statistics import Latencies
 
 
-@pytest.mark.parametrize("together", [1, 3, 1000])
-def test_percentiles_are_those_of_the_times_to_a_hundredth(together: int) -> None:
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_percentiles_are_within_about_one_percent_of_the_exact_ones(chunk: int) -> None:
     rng = np.random.default_rng(0)
     times = rng.lognormal(-7, 1.5, 20_000)
     found = Latencies()
-    for start in range(0, len(times), together):
-        found.add_all(times[start : start + together].tolist())
+    for start in range(0, len(times), chunk):
+        found.add_all(times[start : start + chunk].tolist())
     for percent in (1, 10, 50, 90, 99, 99.9):
         exact = np.percentile(times, percent, method="inverted_cdf")
         assert exact * 0.999 <= found.percentile(percent) <= exact * 1.012
@@ -32,5 +32,5 @@ def test_times_of_any_length_are_counted(time: float) -> None:
     assert (found.count, several.count) == (1, 20)
 
 
-def test_where_nothing_was_counted_there_is_no_time() -> None:
+def test_percentile_and_mean_of_no_times_are_zero() -> None:
     assert Latencies().percentile(99) == Latencies().mean == 0.0

@@ -1,4 +1,4 @@
-"""Claims about traces of a host."""
+"""Traces of a host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = np.ones((1, 16), np.float32)
 
 @pytest.fixture
 def recorded() -> HostTrace:
-    """Five requests for a pipeline of two, and one that failed."""
+    """A trace of five requests to a pipeline of two partitions, and one request that fails."""
     with HostManager([DeviceConfig(threads=1)] * 2) as host:
         host.add_network("n", layers(16, 16, 16), parts=2)
         host.add_network("bad", squares())
@@ -34,7 +34,7 @@ def recorded() -> HostTrace:
         return found
 
 
-def test_a_trace_has_every_request_and_every_run_between_its_start_and_its_end(recorded: HostTrace) -> None:
+def test_a_trace_records_every_request_and_run_between_its_start_and_end(recorded: HostTrace) -> None:
     assert [span.network for span in recorded.spans] == ["n"] * 5 + ["bad"]
     assert [bool(span.error) for span in recorded.spans] == [False] * 5 + [True]
     assert len({span.number for span in recorded.spans}) == 6
@@ -64,7 +64,7 @@ def test_a_trace_is_written_as_one_json_object(recorded: HostTrace, tmp_path: Pa
         recorded.write(tmp_path / "folder")
 
 
-def test_a_thread_that_lends_itself_is_named_too() -> None:
+def test_a_caller_s_thread_that_runs_a_network_is_named_in_the_trace() -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares())
         host.start_trace()
@@ -73,7 +73,7 @@ def test_a_thread_that_lends_itself_is_named_too() -> None:
         assert (found.thread_name, found.device) == ("MainThread", "cpu0")
 
 
-def test_a_trace_is_recorded_once_at_a_time() -> None:
+def test_only_one_trace_can_be_recorded_at_a_time() -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         with pytest.raises(ConfigurationError, match="is not recording a trace"):
             host.stop_trace()
@@ -83,7 +83,7 @@ def test_a_trace_is_recorded_once_at_a_time() -> None:
         assert list(host.stop_trace().spans) == []
 
 
-def test_a_trace_that_nobody_stops_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 10)
     with HostManager([DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares())
