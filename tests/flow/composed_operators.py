@@ -48,7 +48,7 @@ def _products() -> list[Operator]:
 
 
 def _transposed(letters: str, first: VariableFlag, second: VariableFlag) -> Operator:
-    """A matrix product with the named operands (a, b) or result (c) transposed and an element order for each operand."""
+    """A matrix product with operands (a, b) or result (c) transposed as named, and an element order per operand."""
 
     def build(f: Builder, x: Variable, y: Variable) -> Variable:
         x.flags |= first

@@ -149,23 +149,23 @@ def test_calls_and_loops_are_inlined_and_compute_the_same(name: str) -> None:
 
 
 def _layers() -> dict[str, tuple[list[Any], tuple[int, ...]]]:
-    keras_layers = tf.keras.layers
+    layer = tf.keras.layers
     return {
-        "dense": ([keras_layers.Dense(8, activation="relu"), keras_layers.BatchNormalization(), keras_layers.Dense(3, "softmax")], (4,)),
+        "dense": ([layer.Dense(8, activation="relu"), layer.BatchNormalization(), layer.Dense(3, "softmax")], (4,)),
         "convolutions": (
             [
-                keras_layers.Conv2D(4, 3, activation="relu"),
-                keras_layers.MaxPooling2D(),
-                keras_layers.BatchNormalization(),
-                keras_layers.DepthwiseConv2D(3, padding="same"),
-                keras_layers.AveragePooling2D(2, strides=1),
-                keras_layers.Flatten(),
-                keras_layers.Dense(3, "softmax"),
+                layer.Conv2D(4, 3, activation="relu"),
+                layer.MaxPooling2D(),
+                layer.BatchNormalization(),
+                layer.DepthwiseConv2D(3, padding="same"),
+                layer.AveragePooling2D(2, strides=1),
+                layer.Flatten(),
+                layer.Dense(3, "softmax"),
             ],
             (8, 8, 1),
         ),
-        "LSTM": ([keras_layers.LSTM(6), keras_layers.Dense(3, "softmax")], (5, 4)),
-        "both ways": ([keras_layers.Bidirectional(keras_layers.GRU(4, return_sequences=True)), keras_layers.LSTM(3)], (3, 4)),
+        "LSTM": ([layer.LSTM(6), layer.Dense(3, "softmax")], (5, 4)),
+        "both ways": ([layer.Bidirectional(layer.GRU(4, return_sequences=True)), layer.LSTM(3)], (3, 4)),
     }
 
 

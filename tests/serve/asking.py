@@ -1,4 +1,4 @@
-"""Requests over a socket, byte for byte, and the infer request that is right."""
+"""HTTP requests over a raw socket, and a valid inference request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INFER = "/v2/models/digits/infer"
 
 
 def exchange(port: int, data: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send bytes on a connection of their own; the answer's status, headers and body."""
+    """Send bytes on a new connection; returns the response's status, headers and body."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as end:
         end.sendall(data)
         return answer(end)
 
 
 def answer(end: socket.socket) -> tuple[int, dict[str, str], bytes]:
-    """The next answer on a connection."""
+    """Read the next response on a connection: status, headers and body."""
     found = b""
     while b"\r\n\r\n" not in found:
         found += _some(end)
@@ -43,20 +43,20 @@ def _some(end: socket.socket) -> bytes:
 
 
 def request(method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
-    """A request as bytes."""
+    """The bytes of an HTTP request."""
     all_headers = {"host": "localhost", "content-length": str(len(body)), **(headers or {})}
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in all_headers.items()), "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 
 
 def right(**more: Any) -> dict[str, Any]:
-    """An infer request in JSON."""
+    """A valid inference request as JSON; keyword arguments replace fields of its input."""
     given = {"name": IMAGE, "shape": list(X.shape), "datatype": "INT8", "data": X.ravel().tolist()}
     return {"inputs": [{**given, **more}]}
 
 
 def ask(port: int, method: str, path: str, document: Any = None) -> tuple[int, Any]:
-    """The answer to a request in JSON: its status, and its JSON."""
+    """Send a JSON request; returns the response's status and JSON."""
     body = b"" if document is None else json.dumps(document).encode()
     status, _, found = exchange(port, request(method, path, body))
     return status, json.loads(found)

@@ -1,4 +1,4 @@
-"""A browser without a window, told what to do through its debugging pipe.
+"""A headless browser, controlled through its debugging pipe.
 
 Source: Chrome DevTools Protocol; messages are JSON, each ended by a zero byte, on descriptors 3 and 4.
 """
@@ -25,21 +25,21 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 _PLACE = """
 import os, sys
-theirs, answers, *command = sys.argv[1:]
-os.dup2(int(theirs), 3)
-os.dup2(int(answers), 4)
+browser_input, browser_output, *command = sys.argv[1:]
+os.dup2(int(browser_input), 3)
+os.dup2(int(browser_output), 4)
 os.execv(command[0], command)
 """
-"""A program that becomes the browser, with the pipe where that looks for it."""
+"""A program that moves the pipe to the descriptors that the browser uses, then executes the browser."""
 
 
 def executable() -> str | None:
-    """The browser that the distribution has."""
+    """The path of the installed browser, or None."""
     return next((found for name in NAMES if (found := shutil.which(name)) is not None), None)
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose descriptors are neither 3 nor 4."""
+    """A pipe (read end, write end) whose descriptors are at least 10, so that they are not 3 or 4."""
     found = os.pipe()
     moved = tuple(fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in found)
     for each in found:
@@ -48,20 +48,20 @@ def _pipe() -> tuple[int, int]:
 
 
 class Browser:
-    """One page of a browser."""
+    """A browser with one page."""
 
     def __init__(self, command: str, width: int = 1200, height: int = 900) -> None:
         self._home = tempfile.TemporaryDirectory(prefix="onert-browser-", ignore_cleanup_errors=True)
-        theirs, self._send = _pipe()
-        answers, self._receive = _pipe()[::-1]
+        browser_input, self._send = _pipe()
+        browser_output, self._receive = _pipe()[::-1]
 
         self._process = subprocess.Popen(
             [
                 sys.executable,
                 "-c",
                 _PLACE,
-                str(theirs),
-                str(answers),
+                str(browser_input),
+                str(browser_output),
                 command,
                 "--headless=new",
                 "--no-sandbox",
@@ -74,17 +74,17 @@ class Browser:
                 "--remote-debugging-pipe",
                 "about:blank",
             ],
-            pass_fds=(theirs, answers),
+            pass_fds=(browser_input, browser_output),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(theirs)
-        os.close(answers)
+        os.close(browser_input)
+        os.close(browser_output)
         self._rest = b""
         self._number = 0
         self._session: str | None = None
         self.complaints: list[str] = []
-        """What the page wrote to the console as errors, or threw."""
+        """Errors that the page logged, and exceptions that it threw."""
         try:
             self._attach()
         except BaseException:
@@ -98,7 +98,7 @@ class Browser:
             self.tell(f"{domain}.enable")
 
     def tell(self, method: str, **parameters: Any) -> Any:
-        """What a method of the protocol gives."""
+        """Call a method of the protocol and return its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session is not None:
@@ -127,13 +127,13 @@ class Browser:
             self.complaints.append(event["params"]["entry"]["text"])
 
     def value(self, expression: str) -> Any:
-        """The value of an expression in the page."""
+        """Evaluate an expression in the page."""
         found = self.tell("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     def wait(self, expression: str) -> Any:
-        """The value of an expression once it is true."""
+        """Wait until an expression in the page is true, and return its value."""
         end = monotonic() + PATIENCE
         while monotonic() < end:
             found = self.value(expression)
@@ -143,13 +143,13 @@ class Browser:
         raise AssertionError(f"{expression} never became true")
 
     def choose_file(self, selector: str, path: Path) -> None:
-        """Choose a file in a form."""
+        """Choose a file in a form's file input."""
         root = self.tell("DOM.getDocument")["root"]["nodeId"]
         node = self.tell("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.tell("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
 
     def screenshot(self, path: Path) -> None:
-        """A picture of the page, as PNG."""
+        """Save a screenshot of the page as PNG."""
         path.write_bytes(base64.b64decode(self.tell("Page.captureScreenshot")["data"]))
 
     def __enter__(self) -> Self:

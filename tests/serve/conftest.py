@@ -1,4 +1,4 @@
-"""A server that files of claims begin with."""
+"""A server shared by the tests of serving."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ FREE = ServeConfig(http_port=0, grpc_port=0)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, FREE) as made:
-        yield made
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, FREE) as running:
+        yield running

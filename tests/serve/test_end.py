@@ -1,4 +1,4 @@
-"""Claims about the end of a server."""
+"""Shutting down a server, and the command line of `onert_serve`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def connected(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.http_port), PATIENCE)
 
 
-def test_the_end_finishes_what_was_accepted() -> None:
-    """One request is being run and one has not arrived yet; a third comes too late."""
+def test_shutdown_finishes_accepted_requests() -> None:
+    """One request is running and another has partly arrived; new connections are refused."""
     device = GatedDevice()
     with HostManager([device]) as host:
         server = Server(host, {"digits": Path(DIGITS)}, FREE)
@@ -48,7 +48,7 @@ def test_the_end_finishes_what_was_accepted() -> None:
             with pytest.raises(OSError, match="refused"):
                 connected(server)
             arriving.sendall(BODY[-1:])
-            ending.join(1.5)  # longer than the HTTP server itself waits for connections
+            ending.join(1.5)  # longer than the HTTP server's own wait for connections
             assert ending.is_alive()
             device.gate.set()
             assert answer(running)[0] == 200
@@ -58,7 +58,7 @@ def test_the_end_finishes_what_was_accepted() -> None:
         server.stop()
 
 
-def test_the_end_does_not_wait_for_ever() -> None:
+def test_shutdown_waits_no_longer_than_the_drain_timeout() -> None:
     device = GatedDevice()
     limits = ServeConfig(http_port=0, grpc_port=None, drain_timeout=0.2)
     with HostManager([device]) as host:
@@ -73,7 +73,7 @@ def test_the_end_does_not_wait_for_ever() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals) -> None:
+def test_the_command_serves_until_it_gets_a_signal(number: signal.Signals) -> None:
     code = "import sys; from onert.tools.serve import main; sys.exit(main())"
     command = [sys.executable, "-c", code, f"scores={DIGITS}", "--http-port", "0", "--grpc-port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
@@ -93,7 +93,7 @@ def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals) -> N
         process.stdout.close()
 
 
-def test_a_signal_ends_the_command_in_whichever_thread_it_arrives() -> None:
+def test_a_signal_ends_the_command_in_whichever_thread_it_arrives_in() -> None:
     code = (
         "import signal\n"
         "from threading import Timer, get_ident\n"
@@ -107,7 +107,7 @@ def test_a_signal_ends_the_command_in_whichever_thread_it_arrives() -> None:
     assert done.stdout == "over\n"
 
 
-def test_models_are_called_by_their_stems_or_as_they_are_told(tmp_path: Path) -> None:
+def test_models_are_named_by_their_file_stem_or_by_an_explicit_name(tmp_path: Path) -> None:
     for name in ("a.tflite", "b=c.tflite"):
         (tmp_path / name).touch()
     place = str(tmp_path)
@@ -127,7 +127,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG.keys())
-def test_what_cannot_be_served_is_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG.keys())
+def test_invalid_arguments_are_reported(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

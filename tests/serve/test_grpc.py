@@ -1,4 +1,4 @@
-"""Claims about the protocol over gRPC."""
+"""The inference protocol over gRPC."""
 
 from __future__ import annotations
 
@@ -11,48 +11,50 @@ import pytest
 from onert.serve import Server
 from onert.serve.protocol.messages import SERVICE, message
 from serve.asking import IMAGE, SCORES, X
-from serve.test_http import wanted
+from serve.test_http import expected_scores
 
 client = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed")
 
 
 @pytest.fixture
 def triton(server: Server) -> Iterator[Any]:
-    with client.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as made:
-        yield made
+    with client.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as created:
+        yield created
 
 
-def given(x: np.ndarray[Any, Any] = X) -> Any:
-    made = client.InferInput(IMAGE, list(x.shape), "INT8")
-    made.set_data_from_numpy(x)
-    return made
+def input_tensor(x: np.ndarray[Any, Any] = X) -> Any:
+    created = client.InferInput(IMAGE, list(x.shape), "INT8")
+    created.set_data_from_numpy(x)
+    return created
 
 
-def test_a_triton_client_gets_what_an_execution_gives(triton: Any) -> None:
-    found = triton.infer("digits", [given()], request_id="seven")
-    assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+def test_a_triton_client_gets_the_results_of_an_execution(triton: Any) -> None:
+    found = triton.infer("digits", [input_tensor()], request_id="seven")
+    assert found.as_numpy(SCORES).ravel().tolist() == expected_scores()
     assert (found.get_response().id, found.get_response().model_name) == ("seven", "digits")
 
 
-def test_tensors_may_be_numbers(server: Server) -> None:
+def test_tensors_can_be_sent_as_numbers(server: Server) -> None:
     import grpc
 
-    asked = message("ModelInferRequest")(model_name="digits")
-    asked.inputs.add(name=IMAGE, datatype="INT8", shape=X.shape).contents.int_contents.extend(X.ravel().tolist())
+    infer_request = message("ModelInferRequest")(model_name="digits")
+    infer_request.inputs.add(name=IMAGE, datatype="INT8", shape=X.shape).contents.int_contents.extend(
+        X.ravel().tolist()
+    )
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer",
             request_serializer=lambda m: m.SerializeToString(),
             response_deserializer=message("ModelInferResponse").FromString,
         )
-        (output,) = call(asked).outputs
-        assert list(output.contents.int_contents) == wanted()
-        asked.inputs[0].contents.int_contents[0] = 300
+        (output,) = call(infer_request).outputs
+        assert list(output.contents.int_contents) == expected_scores()
+        infer_request.inputs[0].contents.int_contents[0] = 300
         with pytest.raises(grpc.RpcError, match="an element of INT8 is 300, expected -128 to 127"):
-            call(asked)
+            call(infer_request)
 
 
-def test_a_triton_client_finds_out_what_there_is(triton: Any) -> None:
+def test_a_triton_client_can_query_status_metadata_and_statistics(triton: Any) -> None:
     assert triton.is_server_live()
     assert triton.is_server_ready()
     assert triton.is_model_ready("digits")
@@ -62,82 +64,82 @@ def test_a_triton_client_finds_out_what_there_is(triton: Any) -> None:
     assert (described.name, list(described.versions)) == ("digits", ["1"])
     assert [(i.name, i.datatype, list(i.shape)) for i in described.inputs] == [(IMAGE, "INT8", [1, 8, 8, 1])]
     before = triton.get_inference_statistics("digits").model_stats[0].inference_count
-    triton.infer("digits", [given()])
+    triton.infer("digits", [input_tensor()])
     assert triton.get_inference_statistics("digits").model_stats[0].inference_count == before + 1
     assert [(m.name, m.state) for m in triton.get_model_repository_index().models] == [("digits", "READY")]
 
 
-def _short(asked: Any) -> None:
-    asked.raw_input_contents[0] = b"short"
+def _short_contents(infer_request: Any) -> None:
+    infer_request.raw_input_contents[0] = b"short"
 
 
-def _two(asked: Any) -> None:
-    asked.raw_input_contents.append(b"")
+def _surplus_contents(infer_request: Any) -> None:
+    infer_request.raw_input_contents.append(b"")
 
 
-def _none(asked: Any) -> None:
-    del asked.inputs[:]
+def _no_inputs(infer_request: Any) -> None:
+    del infer_request.inputs[:]
 
 
-def _kind(asked: Any) -> None:
-    asked.inputs[0].datatype = "INT7"
+def _unknown_datatype(infer_request: Any) -> None:
+    infer_request.inputs[0].datatype = "INT7"
 
 
-def _shape(asked: Any) -> None:
-    asked.inputs[0].shape[0] = -1
+def _negative_dimension(infer_request: Any) -> None:
+    infer_request.inputs[0].shape[0] = -1
 
 
-def _name(asked: Any) -> None:
-    asked.inputs[0].name = "other"
+def _unknown_input(infer_request: Any) -> None:
+    infer_request.inputs[0].name = "other"
 
 
-def _field(asked: Any) -> None:
-    del asked.raw_input_contents[:]
-    asked.inputs[0].contents.fp32_contents.append(1)
+def _wrong_contents_field(infer_request: Any) -> None:
+    del infer_request.raw_input_contents[:]
+    infer_request.inputs[0].contents.fp32_contents.append(1)
 
 
-def _model(asked: Any) -> None:
-    asked.model_name = "../digits"
+def _path_as_model(infer_request: Any) -> None:
+    infer_request.model_name = "../digits"
 
 
-def _parameter(asked: Any) -> None:
-    asked.parameters["priority"].string_param = "high"
+def _non_numeric_priority(infer_request: Any) -> None:
+    infer_request.parameters["priority"].string_param = "high"
 
 
 WRONG = {
-    "bytes": (_short, "5 bytes are given for INT8"),
-    "two": (_two, "1 inputs but raw contents for 2"),
-    "none": (_none, "the request has no inputs"),
-    "type": (_kind, "'datatype' is 'INT7'"),
-    "shape": (_shape, "a dimension is -1"),
-    "name": (_name, "has no input 'other'"),
-    "field": (_field, "are in fp32_contents, expected in int_contents"),
-    "model": (_model, "model '../digits' is unknown"),
-    "parameter": (_parameter, "parameter 'priority' is 'high'"),
+    "bytes": (_short_contents, "5 bytes are given for INT8"),
+    "two": (_surplus_contents, "1 inputs but raw contents for 2"),
+    "none": (_no_inputs, "the request has no inputs"),
+    "type": (_unknown_datatype, "'datatype' is 'INT7'"),
+    "shape": (_negative_dimension, "a dimension is -1"),
+    "name": (_unknown_input, "has no input 'other'"),
+    "field": (_wrong_contents_field, "are in fp32_contents, expected in int_contents"),
+    "model": (_path_as_model, "model '../digits' is unknown"),
+    "parameter": (_non_numeric_priority, "parameter 'priority' is 'high'"),
 }
 
 
-@pytest.mark.parametrize(("change", "told"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_told(server: Server, change: Any, told: str) -> None:
+@pytest.mark.parametrize(("change", "detail"), WRONG.values(), ids=WRONG.keys())
+def test_errors_in_requests_are_reported(server: Server, change: Any, detail: str) -> None:
     import grpc
 
-    asked = message("ModelInferRequest")(model_name="digits", raw_input_contents=[X.tobytes()])
-    asked.inputs.add(name=IMAGE, datatype="INT8", shape=X.shape)
-    change(asked)
+    infer_request = message("ModelInferRequest")(model_name="digits", raw_input_contents=[X.tobytes()])
+    infer_request.inputs.add(name=IMAGE, datatype="INT8", shape=X.shape)
+    change(infer_request)
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer", request_serializer=lambda m: m.SerializeToString()
         )
         with pytest.raises(grpc.RpcError) as caught:
-            call(asked)
+            call(infer_request)
         details: Any = caught.value
-        assert told in details.details()
+        assert detail in details.details()
         assert details.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND)
 
 
 @pytest.mark.parametrize("name", [m.name for m in SERVICE.methods])
-def test_messages_are_those_of_a_triton_client(name: str) -> None:
-    """Every field of ours has the number, the type and the label that it has in the client's messages."""
+def test_messages_match_those_of_the_triton_client(name: str) -> None:
+    """Every field of our messages has the same number, type and label as in the client's messages."""
     from tritonclient.grpc import service_pb2
 
     theirs = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods_by_name[name]
@@ -158,28 +160,28 @@ def test_messages_are_those_of_a_triton_client(name: str) -> None:
     assert len(seen) >= 2
 
 
-def test_many_numbers_are_read_beside_other_requests(server: Server) -> None:
-    """More of them than the event loop reads itself; they do not fit the model, which is told."""
+def test_large_numeric_tensors_are_decoded_off_the_event_loop(server: Server) -> None:
+    """More elements than the event loop decodes itself; they do not fit the model, so an error is returned."""
     import grpc
 
-    asked = message("ModelInferRequest")(model_name="digits")
-    asked.inputs.add(name=IMAGE, datatype="INT8", shape=[100_000]).contents.int_contents.extend([1] * 100_000)
+    infer_request = message("ModelInferRequest")(model_name="digits")
+    infer_request.inputs.add(name=IMAGE, datatype="INT8", shape=[100_000]).contents.int_contents.extend([1] * 100_000)
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer", request_serializer=lambda m: m.SerializeToString()
         )
         with pytest.raises(grpc.RpcError, match=r"is given shape \[100000\], expected \[1, 8, 8, 1\]"):
-            call(asked)
+            call(infer_request)
 
 
-def test_messages_above_the_bound_are_refused(server: Server) -> None:
+def test_messages_above_the_size_limit_are_refused(server: Server) -> None:
     import grpc
 
-    asked = message("ModelInferRequest")(model_name="digits", raw_input_contents=[bytes(65 << 20)])
+    infer_request = message("ModelInferRequest")(model_name="digits", raw_input_contents=[bytes(65 << 20)])
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer", request_serializer=lambda m: m.SerializeToString()
         )
         with pytest.raises(grpc.RpcError) as caught:
-            call(asked)
+            call(infer_request)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Claims about the protocol over HTTP."""
+"""The inference protocol over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from serve.conftest import DIGITS, FREE
 client = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
 
 
-def wanted(x: np.ndarray[Any, Any] = X) -> list[int]:
+def expected_scores(x: np.ndarray[Any, Any] = X) -> list[int]:
     program = onert.compile(onert.load(DIGITS), num_threads=1)
     (found,) = onert.Execution(program).run([x]).values()
     numbers: list[int] = found.ravel().tolist()
@@ -36,19 +36,19 @@ def port(server: Server) -> int:
     return server.http_port
 
 
-def given(x: np.ndarray[Any, Any] = X, *, binary: bool = True) -> Any:
-    made = client.InferInput(IMAGE, list(x.shape), "INT8")
-    made.set_data_from_numpy(x, binary_data=binary)
-    return made
+def input_tensor(x: np.ndarray[Any, Any] = X, *, binary: bool = True) -> Any:
+    created = client.InferInput(IMAGE, list(x.shape), "INT8")
+    created.set_data_from_numpy(x, binary_data=binary)
+    return created
 
 
 @pytest.mark.parametrize("sent", [True, False], ids=["bytes", "json"])
 @pytest.mark.parametrize("got", [True, False], ids=["bytes", "json"])
-def test_a_triton_client_gets_what_an_execution_gives(server: Server, sent: bool, got: bool) -> None:
+def test_a_triton_client_gets_the_results_of_an_execution(server: Server, sent: bool, got: bool) -> None:
     with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
         asked = [client.InferRequestedOutput(SCORES, binary_data=got)]
-        found = triton.infer("digits", [given(binary=sent)], outputs=asked, request_id="seven")
-        assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+        found = triton.infer("digits", [input_tensor(binary=sent)], outputs=asked, request_id="seven")
+        assert found.as_numpy(SCORES).ravel().tolist() == expected_scores()
         response = found.get_response()
         assert (response["id"], response["model_name"], response["model_version"]) == ("seven", "digits", "1")
         output = found.get_output(SCORES)
@@ -56,14 +56,14 @@ def test_a_triton_client_gets_what_an_execution_gives(server: Server, sent: bool
 
 
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])
-def test_a_packed_request_is_unpacked(server: Server, packing: str) -> None:
+def test_a_compressed_request_is_decompressed(server: Server, packing: str) -> None:
     with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
-        found = triton.infer("digits", [given()], request_compression_algorithm=packing)
-        assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+        found = triton.infer("digits", [input_tensor()], request_compression_algorithm=packing)
+        assert found.as_numpy(SCORES).ravel().tolist() == expected_scores()
 
 
 class Transport:
-    """What was sent in one call each."""
+    """A fake transport that records the data of each call."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[bytes | str, ...]] = []
@@ -84,7 +84,7 @@ class Transport:
 HEAD = b"HTTP/1.1 200 OK"
 
 
-def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
+def test_a_triton_client_can_query_status_metadata_and_statistics(server: Server) -> None:
     with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
         assert triton.is_server_live()
         assert triton.is_server_ready()
@@ -101,7 +101,7 @@ def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
             "outputs": [{"name": SCORES, "datatype": "INT8", "shape": [1, 10]}],
         }
         before = triton.get_inference_statistics("digits")["model_stats"][0]["inference_count"]
-        triton.infer("digits", [given()])
+        triton.infer("digits", [input_tensor()])
         (counted,) = triton.get_inference_statistics("digits")["model_stats"]
         assert counted["inference_count"] == before + 1
         assert counted["inference_stats"]["success"]["ns"] > 0
@@ -112,35 +112,36 @@ def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
 
 
 @pytest.mark.parametrize("form", [list, np.ndarray.tolist], ids=["flat", "nested"])
-def test_data_may_be_flat_or_nested(server: Server, form: Any) -> None:
+def test_json_data_can_be_flat_or_nested(server: Server, form: Any) -> None:
     data = X.ravel().tolist() if form is list else X.tolist()
     status, found = ask(port(server), "POST", INFER, right(data=data))
-    assert (status, found["outputs"][0]["data"]) == (200, wanted())
+    assert (status, found["outputs"][0]["data"]) == (200, expected_scores())
     assert found["outputs"][0]["shape"] == [1, 10]
 
 
-def test_a_request_that_comes_byte_by_byte_or_in_chunks_is_taken(server: Server) -> None:
+def test_a_request_in_chunks_is_accepted(server: Server) -> None:
     body = json.dumps(right()).encode()
     chunked = b"".join(b"%x\r\n%s\r\n" % (len(body[i : i + 7]), body[i : i + 7]) for i in range(0, len(body), 7))
     head = f"POST {INFER} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".encode()
     status, _, found = exchange(port(server), head + chunked + b"0\r\n\r\n")
-    assert (status, json.loads(found)["outputs"][0]["data"]) == (200, wanted())
+    assert (status, json.loads(found)["outputs"][0]["data"]) == (200, expected_scores())
 
 
-def test_many_clients_are_served_at_once(server: Server) -> None:
+def test_several_clients_are_served_concurrently(server: Server) -> None:
     def several(number: int) -> bool:
         x = np.full_like(X, number)
-        expected = wanted(x)
+        expected = expected_scores(x)
         with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
             return all(
-                triton.infer("digits", [given(x)]).as_numpy(SCORES).ravel().tolist() == expected for _ in range(20)
+                triton.infer("digits", [input_tensor(x)]).as_numpy(SCORES).ravel().tolist() == expected
+                for _ in range(20)
             )
 
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(several, range(4), timeout=PATIENCE))
 
 
-def test_parameters_say_how_a_request_is_run(server: Server) -> None:
+def test_parameters_control_priority_timeout_and_sequence_of_a_request(server: Server) -> None:
     sent = {**right(), "parameters": {"priority": 1, "timeout": 50_000_000, "sequence_id": 5, "sequence_start": True}}
     assert ask(port(server), "POST", INFER, sent)[0] == 200
     sent["parameters"] = {"sequence_id": 5, "sequence_end": True}
@@ -151,7 +152,7 @@ def test_parameters_say_how_a_request_is_run(server: Server) -> None:
     assert status == 200 or "was not answered within" in found["error"]
 
 
-def test_metrics_are_counted_for_prometheus(server: Server) -> None:
+def test_metrics_are_exported_for_prometheus(server: Server) -> None:
     assert ask(port(server), "POST", INFER, right())[0] == 200
     status, headers, body = exchange(port(server), request("GET", "/metrics"))
     lines = body.decode().splitlines()
@@ -205,24 +206,22 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
 
 
 @pytest.mark.parametrize(("data", "status", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_answered_is_refused_with_a_reason(
-    server: Server, data: bytes, status: int, message: str
-) -> None:
+def test_bad_requests_are_refused_with_a_reason(server: Server, data: bytes, status: int, message: str) -> None:
     found, _, body = exchange(port(server), data)
     assert (found, message in json.loads(body)["error"]) == (status, True), body
     assert ask(port(server), "GET", "/v2/health/ready") == (200, {"ready": True})
 
 
-def test_the_server_s_thread_runs_longer_for_a_client_that_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_s_thread_is_lent_longer_to_a_single_client(monkeypatch: pytest.MonkeyPatch) -> None:
     lent: list[float] = []
     with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": DIGITS}, FREE) as own:
         run = host.run_network
 
-        def spied(name: str, inputs: Any, *, lend: float, **more: Any) -> Any:
+        def recording(name: str, inputs: Any, *, lend: float, **more: Any) -> Any:
             lent.append(lend)
             return run(name, inputs, lend=lend, **more)
 
-        monkeypatch.setattr(host, "run_network", spied)
+        monkeypatch.setattr(host, "run_network", recording)
         with socket.create_connection(("127.0.0.1", port(own)), PATIENCE) as first:
             first.sendall(request("POST", INFER, json.dumps(right()).encode()))
             assert answer(first)[0] == 200
@@ -241,7 +240,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("case", WRITES)
-def test_an_answer_s_head_is_sent_with_its_body_and_never_kept_back(case: str) -> None:
+def test_a_response_s_head_is_sent_together_with_its_body(case: str) -> None:
     written, sent = WRITES[case]
     transport = Transport()
     cycle = SimpleNamespace(transport=transport, response_started=False)

@@ -1,4 +1,4 @@
-"""Claims about a thousand requests that are wrong: each gets its reason, and the server is as it was."""
+"""A thousand malformed requests: each is answered with a reason, and the server is unaffected."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Make = Callable[[random.Random], bytes]
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Server]:
-    """A server that takes little."""
-    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, LIMITS) as made:
-        yield made
+    """A server with small limits on sizes."""
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, LIMITS) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[Server]:
-    """A server that has no patience."""
-    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, HASTY) as made:
-        yield made
+    """A server with short timeouts."""
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, HASTY) as running:
+        yield running
 
 
 VALUES: list[Any] = [None, True, -1, 1.5, 10**30, "", "x", [], {}, [[]], [None], {"a": 1}, ["x"] * 64]
@@ -67,7 +67,7 @@ def nested(rng: random.Random) -> bytes:
 
 
 def wrong_field(rng: random.Random) -> bytes:
-    """A field whose value is of the wrong kind."""
+    """A field with a value of the wrong type."""
     document = right()
     field = rng.choice(["name", "shape", "datatype", "data"])
     document["inputs"][0][field] = rng.choice([v for v in VALUES if v != [] or field != "shape"])
@@ -90,7 +90,7 @@ def wrong_count(rng: random.Random) -> bytes:
 
 
 def wrong_request(rng: random.Random) -> bytes:
-    """A field of the request itself, or one too many."""
+    """A wrong or surplus field of the request itself."""
     document = copy.deepcopy(right())
     name, value = rng.choice(
         [
@@ -119,13 +119,13 @@ def wrong_request(rng: random.Random) -> bytes:
 
 
 def wrong_bytes(rng: random.Random) -> bytes:
-    """Bytes behind the JSON that are too few, too many, or not there."""
+    """Too few, too many or no bytes after the JSON."""
     size = rng.choice([-1, 0, 63, 64, 65, 10**18, 1.5, "64", True])
-    there = rng.choice([0, 63, 65] if size == 64 else [0, 63, 64, 65])
+    sent_size = rng.choice([0, 63, 65] if size == 64 else [0, 63, 64, 65])
     document = {"inputs": [{"name": IMAGE, "shape": [1, 8, 8, 1], "datatype": "INT8"}]}
     document["inputs"][0]["parameters"] = {"binary_data_size": size}  # type: ignore[assignment]
     head = json.dumps(document).encode()
-    return request("POST", INFER, head + bytes(there), {LENGTH: str(len(head))})
+    return request("POST", INFER, head + bytes(sent_size), {LENGTH: str(len(head))})
 
 
 def wrong_length(rng: random.Random) -> bytes:
@@ -139,7 +139,7 @@ def wrong_content_length(rng: random.Random) -> bytes:
 
 
 def too_large(rng: random.Random) -> bytes:
-    """More than the server takes: of JSON, of bytes, or in chunks."""
+    """More JSON or bytes than the server accepts, possibly in chunks."""
     many = b" " * rng.choice([LIMITS.max_json + 1, LIMITS.max_body + 1])
     if rng.random() < 0.5:
         return request("POST", INFER, many)
@@ -206,8 +206,8 @@ KINDS: list[Make] = [
 ]
 
 
-def refused(port: int, rng: random.Random, count: int) -> list[tuple[str, int, bytes]]:
-    """Requests that did not get 4xx and a reason."""
+def not_refused(port: int, rng: random.Random, count: int) -> list[tuple[str, int, bytes]]:
+    """The malformed requests that were not answered with 4xx and a reason."""
     found = []
     for number in range(count):
         make = KINDS[number % len(KINDS)]
@@ -217,13 +217,13 @@ def refused(port: int, rng: random.Random, count: int) -> list[tuple[str, int, b
     return found
 
 
-def test_a_thousand_wrong_requests_get_reasons_and_change_nothing(small: Server) -> None:
+def test_a_thousand_malformed_requests_are_refused_and_leak_nothing(small: Server) -> None:
     port = small.http_port
     assert port is not None
     rng = random.Random(0)
-    assert refused(port, rng, 300) == []
+    assert not_refused(port, rng, 300) == []
     before = current()
-    assert refused(port, rng, 1000) == []
+    assert not_refused(port, rng, 1000) == []
     assert current() - before < 16 << 20
     status, found = ask(port, "POST", INFER, right())
     assert (status, len(found["outputs"][0]["data"])) == (200, 10)
@@ -241,7 +241,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW.keys())
-def test_slow_senders_are_told_and_sent_away(hasty: Server, sent: bytes) -> None:
+def test_slow_senders_get_a_timeout_response_and_are_disconnected(hasty: Server, sent: bytes) -> None:
     ends = [socket.create_connection(("127.0.0.1", hasty.http_port), PATIENCE) for _ in range(20)]
     for end in ends:
         end.sendall(sent)
@@ -251,18 +251,18 @@ def test_slow_senders_are_told_and_sent_away(hasty: Server, sent: bytes) -> None
         assert end.recv(1) == b""
         end.close()
     while (status := ask(hasty.http_port or 0, "GET", "/v2/health/ready")[0]) == 408:
-        continue  # on a machine that is busy, this one was slow itself
+        continue  # on a busy machine this request may itself be too slow
     assert status == 200
 
 
-def test_a_body_without_an_end_is_refused_as_soon_as_it_is_too_large(small: Server) -> None:
+def test_an_unfinished_body_is_refused_as_soon_as_it_is_too_large(small: Server) -> None:
     head = f"POST {INFER} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".encode()
     size = LIMITS.max_body + 1
     status, _, found = exchange(small.http_port or 0, head + b"%x\r\n" % size + bytes(size))
     assert (status, "the body has" in json.loads(found)["error"]) == (413, True)
 
 
-def test_senders_that_leave_harm_nobody(small: Server) -> None:
+def test_clients_that_disconnect_early_are_harmless(small: Server) -> None:
     whole = body(right())
     for length in range(0, len(whole), 29):
         with socket.create_connection(("127.0.0.1", small.http_port), PATIENCE) as end:
@@ -270,7 +270,7 @@ def test_senders_that_leave_harm_nobody(small: Server) -> None:
     assert ask(small.http_port or 0, "POST", INFER, right())[0] == 200
 
 
-def test_there_are_no_more_connections_than_allowed() -> None:
+def test_the_number_of_connections_is_limited() -> None:
     limits = ServeConfig(http_port=0, grpc_port=None, max_connections=4)
     with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {}, limits) as server:
         ends = [socket.create_connection(("127.0.0.1", server.http_port), PATIENCE) for _ in range(4)]
@@ -287,15 +287,15 @@ def test_there_are_no_more_connections_than_allowed() -> None:
             assert answer(end)[0] in (200, 503)
 
 
-def test_requests_under_way_have_a_bound_in_bytes() -> None:
+def test_the_bytes_of_requests_in_progress_are_limited() -> None:
     limits = ServeConfig(http_port=0, grpc_port=None, max_buffered=1000)
     with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, limits) as server:
-        held = socket.create_connection(("127.0.0.1", server.http_port), PATIENCE)
-        with held:
-            held.sendall(request("POST", INFER, headers={"content-length": "900"}) + b"{")
+        unfinished = socket.create_connection(("127.0.0.1", server.http_port), PATIENCE)
+        with unfinished:
+            unfinished.sendall(request("POST", INFER, headers={"content-length": "900"}) + b"{")
             assert ask(server.http_port or 0, "GET", "/v2")[0] == 200
             status, _, found = exchange(server.http_port or 0, body(right()))
             assert (status, "those in progress have 900" in json.loads(found)["error"]) == (503, True)
-            held.sendall(b"}" + b" " * 898)
-            assert answer(held)[0] == 400
+            unfinished.sendall(b"}" + b" " * 898)
+            assert answer(unfinished)[0] == 400
         assert ask(server.http_port or 0, "POST", INFER, right())[0] == 200

@@ -1,4 +1,4 @@
-"""Claims about the page, in a browser."""
+"""The status page in a browser."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def browser(server: Server) -> Iterator[Browser]:
     command = executable()
     if command is None:
         pytest.skip("there is no browser: chromium is not installed")
-    with Browser(command) as made:
-        made.tell("Page.navigate", url=f"http://127.0.0.1:{server.http_port}/")
-        made.wait("document.querySelector('#models tbody tr') !== null")
-        yield made
+    with Browser(command) as opened:
+        opened.tell("Page.navigate", url=f"http://127.0.0.1:{server.http_port}/")
+        opened.wait("document.querySelector('#models tbody tr') !== null")
+        yield opened
 
 
 def cells(browser: Browser, table: str) -> list[str]:
@@ -41,7 +41,7 @@ def test_the_page_shows_models_and_devices(browser: Browser) -> None:
     assert browser.value("[...document.querySelectorAll('#model option')].map(o => o.value)") == ["digits"]
 
 
-def test_the_page_shows_load_as_it_changes(browser: Browser, server: Server) -> None:
+def test_the_page_updates_the_load(browser: Browser, server: Server) -> None:
     before = int(cells(browser, "models")[3])
     for _ in range(3):
         sent = {"inputs": [{"name": IMAGE, "shape": [1, 8, 8, 1], "datatype": "INT8", "data": [0] * 64}]}
@@ -50,18 +50,18 @@ def test_the_page_shows_load_as_it_changes(browser: Browser, server: Server) -> 
     assert browser.wait(f"Number(document.querySelector('{row}').textContent) >= {before + 3}")
     assert float(cells(browser, "models")[9]) > 0
     assert browser.wait("document.querySelector('#rate polyline').getAttribute('points').length > 0")
-    assert browser.wait("latencies.some(latency => latency > 0) && latencies.at(-1) === 0")  # and nothing since
+    assert browser.wait("latencies.some(latency => latency > 0) && latencies.at(-1) === 0")  # and the load has ended
 
 
-def test_an_image_that_is_sent_gets_its_answer(browser: Browser, server: Server, tmp_path: Path) -> None:
+def test_an_uploaded_image_is_answered(browser: Browser, server: Server, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
     pixels = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
     image.fromarray(pixels, "L").save(tmp_path / "digit.png")
     browser.choose_file("#file", tmp_path / "digit.png")
     browser.value("document.getElementById('go').click()")
-    told = browser.wait("document.getElementById('answer').textContent")
-    found = re.fullmatch(rf"answered in [\d.]+ ms\n\n{re.escape(SCORES)}  INT8 \[1,10\]\n((?: +\d+  -?\d+\n?)+)", told)
-    assert found is not None, told
+    text = browser.wait("document.getElementById('answer').textContent")
+    found = re.fullmatch(rf"answered in [\d.]+ ms\n\n{re.escape(SCORES)}  INT8 \[1,10\]\n((?: +\d+  -?\d+\n?)+)", text)
+    assert found is not None, text
     shown = [tuple(map(int, line.split())) for line in found[1].splitlines()]
     data = (pixels.astype(int) - 128).ravel().tolist()
     sent = {"inputs": [{"name": IMAGE, "shape": [1, 8, 8, 1], "datatype": "INT8", "data": data}]}
@@ -74,7 +74,7 @@ def test_an_image_that_is_sent_gets_its_answer(browser: Browser, server: Server,
     assert browser.complaints == []
 
 
-def test_models_are_unloaded_and_loaded_by_a_click(browser: Browser) -> None:
+def test_models_can_be_unloaded_and_loaded_by_a_click(browser: Browser) -> None:
     state = "document.querySelector('#models tbody tr td:nth-child(2)').textContent"
     browser.value("document.querySelector('#models button').click()")
     assert browser.wait(f"{state}.startsWith('UNAVAILABLE')")
@@ -84,7 +84,7 @@ def test_models_are_unloaded_and_loaded_by_a_click(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/", "html"), ("/page.js", "javascript"), ("/page.css", "css")])
-def test_the_page_takes_nothing_from_anywhere_else(server: Server, path: str, kind: str) -> None:
+def test_the_page_loads_nothing_from_other_sites(server: Server, path: str, kind: str) -> None:
     status, headers, body = exchange(server.http_port or 0, request("GET", path))
     assert (status, headers["content-type"]) == (200, f"text/{kind}; charset=utf-8")
     assert "default-src 'self'" in headers["content-security-policy"]

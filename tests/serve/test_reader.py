@@ -1,4 +1,4 @@
-"""Claims about requests whose JSON came before."""
+"""The reader's cache of parsed JSON heads."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def message(*inputs: dict[str, Any], data: bytes, **more: Any) -> tuple[bytes, i
     return head + data, len(head)
 
 
-def told(asked: Any, form: Any) -> tuple[Any, ...]:
-    inputs = {name: (array.dtype, array.tolist()) for name, array in asked.inputs.items()}
-    return asked.id, inputs, dict(asked.parameters), asked.outputs, dict(form.by_name), form.others
+def contents_of(parsed: Any, form: Any) -> tuple[Any, ...]:
+    inputs = {name: (array.dtype, array.tolist()) for name, array in parsed.inputs.items()}
+    return parsed.id, inputs, dict(parsed.parameters), parsed.outputs, dict(form.by_name), form.others
 
 
 DATA = np.arange(4, dtype=np.float32).tobytes()
@@ -44,13 +44,13 @@ MESSAGES = {
 
 def outcome(read: Any, body: bytes, length: int) -> object:
     try:
-        return told(*read(body, length))
+        return contents_of(*read(body, length))
     except ServeError as error:
         return str(error)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_json_that_came_before_is_read_as_it_was(name: str) -> None:
+def test_a_cached_head_is_read_like_an_uncached_one(name: str) -> None:
     reader = json_form.Reader()
     body, length = MESSAGES[name]
     other = body[:length] + bytes(reversed(body[length:]))
@@ -58,8 +58,8 @@ def test_json_that_came_before_is_read_as_it_was(name: str) -> None:
         assert outcome(reader.read, each, length) == outcome(json_form.read, each, length)
 
 
-def test_so_many_heads_are_kept_and_no_more() -> None:
-    """Those that were asked for last."""
+def test_a_limited_number_of_heads_is_cached() -> None:
+    """The most recently used ones."""
     reader = json_form.Reader()
     first, length = MESSAGES["one"]
     for at in range(3 * json_form._KEPT):
@@ -70,7 +70,7 @@ def test_so_many_heads_are_kept_and_no_more() -> None:
     assert first[:length] in reader._layouts
 
 
-def test_requests_that_share_a_head_share_no_elements() -> None:
+def test_requests_with_the_same_head_do_not_share_elements() -> None:
     reader = json_form.Reader()
     body, length = MESSAGES["one"]
     arrays = [reader.read(bytearray(body), length)[0].inputs["x"] for _ in range(3)]

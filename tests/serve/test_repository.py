@@ -1,4 +1,4 @@
-"""Claims about which models there are, and how they are loaded and unloaded."""
+"""The model repository: listing, loading and unloading models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLOAT = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A repository with a package, a broken file, and what is none of a client's business."""
+    """A repository with a package, a broken file, and a hidden file and a link that clients must not reach."""
     place = tmp_path / "models"
     shutil.copytree(DIGITS, place / "digits")
     (place / "broken.tflite").write_bytes(b"TFL3 and no more")
@@ -37,8 +37,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[Server]:
-    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {}, HTTP, folder=folder) as made:
-        yield made
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {}, HTTP, folder=folder) as running:
+        yield running
 
 
 def post(server: Server, path: str, document: Any = None) -> tuple[int, Any]:
@@ -51,7 +51,7 @@ def states(server: Server) -> dict[str, str]:
     return {each["name"]: each["state"] for each in found}
 
 
-def test_models_of_the_folder_are_loaded_and_unloaded(server: Server) -> None:
+def test_models_in_the_folder_can_be_loaded_and_unloaded(server: Server) -> None:
     assert states(server) == {"broken": "UNAVAILABLE", "digits": "UNAVAILABLE"}
     assert post(server, INFER, right())[0] == 404
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_models_of_the_folder_are_loaded_and_unloaded(server: Server) -> None:
     assert post(server, "/v2/repository/index", {"ready": True}) == (200, [])
 
 
-def test_a_model_that_is_loaded_again_is_read_again(server: Server, folder: Path) -> None:
+def test_loading_a_model_again_rereads_its_file(server: Server, folder: Path) -> None:
     def kind() -> str:
         _, found = ask(server.http_port or 0, "GET", "/v2/models/digits")
         text: str = found["inputs"][0]["datatype"]
@@ -93,13 +93,13 @@ def test_a_broken_file_is_reported_without_its_path(server: Server, folder: Path
 @pytest.mark.parametrize(
     "name", ["link", "outside", ".hidden", "hidden", "..", "digits.tflite", "nix", "%2e%2e%2foutside"]
 )
-def test_no_request_names_a_path(server: Server, name: str) -> None:
+def test_requests_cannot_name_paths_links_or_hidden_files(server: Server, name: str) -> None:
     status, found = post(server, f"/v2/repository/models/{name}/load")
     assert (status, "error" in found) == (404, True)
     assert server.repository.host.networks == ()
 
 
-def test_unloading_waits_for_requests_under_way(folder: Path) -> None:
+def test_unloading_waits_for_requests_in_progress(folder: Path) -> None:
     device = GatedDevice()
     with HostManager([device]) as host, Server(host, {}, HTTP, folder=folder) as server:
         assert post(server, "/v2/repository/models/digits/load")[0] == 200
@@ -113,7 +113,7 @@ def test_unloading_waits_for_requests_under_way(folder: Path) -> None:
         unloading.start()
         while server.repository.is_ready("digits"):
             assert unloading.is_alive()
-        assert post(server, INFER, right())[0] == 404  # no more come in
+        assert post(server, INFER, right())[0] == 404  # new requests are refused
         assert post(server, "/v2/repository/models/digits/load")[0] == 409
         device.gate.set()
         for thread in (asking, unloading):
@@ -122,7 +122,7 @@ def test_unloading_waits_for_requests_under_way(folder: Path) -> None:
         assert host.networks == ()
 
 
-def test_a_server_whose_model_cannot_be_loaded_does_not_start(folder: Path) -> None:
+def test_a_server_does_not_start_if_a_model_cannot_be_loaded(folder: Path) -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         server = Server(host, {"broken": folder / "broken.tflite"}, HTTP)
         with pytest.raises(Exception, match="model 'broken' cannot be loaded"):
@@ -131,7 +131,7 @@ def test_a_server_whose_model_cannot_be_loaded_does_not_start(folder: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["http_port", "grpc_port"])
-def test_a_port_that_is_taken_is_reported(kind: str) -> None:
+def test_a_port_in_use_is_reported(kind: str) -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         with Server(host, {}, ServeConfig(http_port=0, grpc_port=0)) as first:
             ports = {"http_port": 0, "grpc_port": 0, kind: getattr(first, kind)}

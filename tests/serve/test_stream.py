@@ -1,4 +1,4 @@
-"""Claims about streams of inferences over gRPC, and about what clients are told of a model's configuration."""
+"""Streaming inference over gRPC, and model configurations as clients see them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from onert.serve.protocol.messages import message
 from onert.serve.repository import READY, Loading, ModelState
 from serve.asking import IMAGE, SCORES, X, ask
 from serve.conftest import DIGITS
-from serve.test_http import wanted
+from serve.test_http import expected_scores
 
 grpc = pytest.importorskip("grpc", reason="grpcio is not installed")
 triton = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed")
@@ -32,7 +32,7 @@ CALL = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     pause = Event()
     end = monotonic() + PATIENCE
     while not holds():
@@ -40,20 +40,20 @@ def until(holds: Callable[[], bool]) -> None:
         pause.wait(0.002)
 
 
-def given(x: np.ndarray[Any, Any] = X) -> Any:
-    made = triton.InferInput(IMAGE, list(x.shape), "INT8")
-    made.set_data_from_numpy(x)
-    return made
+def input_tensor(x: np.ndarray[Any, Any] = X) -> Any:
+    created = triton.InferInput(IMAGE, list(x.shape), "INT8")
+    created.set_data_from_numpy(x)
+    return created
 
 
-def asked(id_: str = "", x: np.ndarray[Any, Any] = X, model: str = "digits") -> Any:
-    made = message("ModelInferRequest")(model_name=model, id=id_, raw_input_contents=[x.tobytes()])
-    made.inputs.add(name=IMAGE, datatype="INT8", shape=x.shape)
-    return made
+def infer_request(id_: str = "", x: np.ndarray[Any, Any] = X, model: str = "digits") -> Any:
+    created = message("ModelInferRequest")(model_name=model, id=id_, raw_input_contents=[x.tobytes()])
+    created.inputs.add(name=IMAGE, datatype="INT8", shape=x.shape)
+    return created
 
 
 class Call:
-    """A stream whose requests the test gives one by one."""
+    """A stream on which the test sends requests one by one."""
 
     def __init__(self, server: Server) -> None:
         self._channel = grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}")
@@ -70,7 +70,7 @@ class Call:
             self._requests.put(request)
 
     def end(self) -> None:
-        """Say that no more requests come."""
+        """Half-close the stream: no more requests follow."""
         self._requests.put(None)
 
     def __enter__(self) -> Call:
@@ -81,23 +81,25 @@ class Call:
         self._channel.close()
 
 
-def test_a_triton_client_is_answered_on_a_stream(server: Server) -> None:
+def test_a_triton_client_gets_answers_on_a_stream(server: Server) -> None:
     got: SimpleQueue[Any] = SimpleQueue()
     xs = [np.full_like(X, number) for number in range(8)]
     with triton.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
         client.start_stream(callback=lambda result, error: got.put((result, error)))
         for number, x in enumerate(xs):
-            client.async_stream_infer("digits", [given(x)], request_id=str(number))
+            client.async_stream_infer("digits", [input_tensor(x)], request_id=str(number))
         found = [got.get(timeout=PATIENCE) for _ in xs]
         client.stop_stream()
     assert [error for _, error in found] == [None] * len(xs)
     assert [result.get_response().id for result, _ in found] == [str(number) for number in range(len(xs))]
-    assert [result.as_numpy(SCORES).ravel().tolist() for result, _ in found] == [wanted(x) for x in xs]
+    assert [result.as_numpy(SCORES).ravel().tolist() for result, _ in found] == [expected_scores(x) for x in xs]
 
 
-def test_a_request_that_fails_leaves_the_stream_as_it_is(server: Server) -> None:
+def test_a_failed_request_does_not_end_the_stream(server: Server) -> None:
     with Call(server) as call:
-        call.send(asked("a"), asked("b", X[:, :4]), asked("c", model="other"), asked("d"))
+        call.send(
+            infer_request("a"), infer_request("b", X[:, :4]), infer_request("c", model="other"), infer_request("d")
+        )
         call.end()
         found = list(call.answers)
     assert [each.infer_response.id for each in found] == ["a", "b", "c", "d"]
@@ -106,8 +108,8 @@ def test_a_request_that_fails_leaves_the_stream_as_it_is(server: Server) -> None
     assert found[2].error_message == "model 'other' is unknown"
 
 
-def test_requests_of_a_stream_are_run_at_a_time_and_answered_in_order(tmp_path: Path) -> None:
-    """The first waits on a device of its own while the second is answered elsewhere."""
+def test_requests_of_a_stream_run_concurrently_and_are_answered_in_order(tmp_path: Path) -> None:
+    """The first request waits on a gated device while the second finishes on another."""
     held = GatedDevice("held")
     config = ServeConfig(http_port=None, grpc_port=0)
     with (
@@ -120,7 +122,7 @@ def test_requests_of_a_stream_are_run_at_a_time_and_answered_in_order(tmp_path: 
             host.set_available_devices([device])
             server.repository.load(name)
         with Call(server) as call:
-            call.send(asked("1", model="slow"), asked("2", model="quick"))
+            call.send(infer_request("1", model="slow"), infer_request("2", model="quick"))
             call.end()
             assert held.begun() == "slow"
             until(lambda: host.statistics().networks["quick"].requests_succeeded == 1)
@@ -128,8 +130,8 @@ def test_requests_of_a_stream_are_run_at_a_time_and_answered_in_order(tmp_path: 
             assert [each.infer_response.id for each in call.answers] == ["1", "2"]
 
 
-def sums() -> Package:
-    """A network that adds up what it is given."""
+def running_sum() -> Package:
+    """A network that computes the running sum of its inputs."""
     b = Builder("sum")
     x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
     total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
@@ -139,24 +141,24 @@ def sums() -> Package:
 
 
 @pytest.fixture(scope="module")
-def adding() -> Iterator[Server]:
-    """A server of a network with state, which no file has."""
+def stateful_server() -> Iterator[Server]:
+    """A server of a stateful network, which is added directly because no model file has one."""
     with (
         HostManager([DeviceConfig(threads=1)]) as host,
         Server(host, {}, ServeConfig(http_port=0, grpc_port=0)) as server,
     ):
-        host.add_network("sum", sums())
+        host.add_network("sum", running_sum())
         server.repository._states["sum"] = ModelState("sum", READY)
         yield server
 
 
-def test_sequences_on_one_stream_keep_their_own_state_and_order(adding: Server) -> None:
-    """Two sequences at a time, each twice: the second time it begins anew while the first may still be run."""
+def test_sequences_on_one_stream_have_their_own_state_and_order(stateful_server: Server) -> None:
+    """Two interleaved sequences, each run twice: the second may start anew while the first is still running."""
     got: SimpleQueue[Any] = SimpleQueue()
     count = 10
     x = triton.InferInput("x", [1], "FP32")
     x.set_data_from_numpy(np.ones(1, np.float32))
-    with triton.InferenceServerClient(f"127.0.0.1:{adding.grpc_port}") as client:
+    with triton.InferenceServerClient(f"127.0.0.1:{stateful_server.grpc_port}") as client:
         client.start_stream(callback=lambda result, error: got.put((result, error)))
         for _ in range(2):
             for at in range(count):
@@ -171,8 +173,8 @@ def test_sequences_on_one_stream_keep_their_own_state_and_order(adding: Server) 
     assert values == [float(at + 1) for at in range(count) for _ in range(2)] * 2
 
 
-def test_a_request_waits_for_the_one_before_it_in_its_sequence(tmp_path: Path) -> None:
-    """Another model's request, which was sent last, is accepted before it."""
+def test_a_request_waits_for_the_previous_one_in_its_sequence(tmp_path: Path) -> None:
+    """A request for another model, sent last, is accepted before the waiting ones."""
     device = GatedDevice()
     config = ServeConfig(http_port=None, grpc_port=0)
     with (
@@ -185,10 +187,10 @@ def test_a_request_waits_for_the_one_before_it_in_its_sequence(tmp_path: Path) -
             copytree(DIGITS, tmp_path / name)
             server.repository.load(name)
         for id_ in ("1", "2", "3"):
-            request = asked(id_, model="kept")
+            request = infer_request(id_, model="kept")
             request.parameters["sequence_id"].int64_param = 7
             call.send(request)
-        call.send(asked("4", model="other"))
+        call.send(infer_request("4", model="other"))
         call.end()
         until(lambda: host.statistics().networks["other"].requests_active == 1)
         assert server.service.under_way == 2
@@ -196,13 +198,13 @@ def test_a_request_waits_for_the_one_before_it_in_its_sequence(tmp_path: Path) -
         assert [each.infer_response.id for each in call.answers] == ["1", "2", "3", "4"]
 
 
-def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
+def test_shutdown_answers_the_requests_of_a_stream_and_ends_it() -> None:
     device = GatedDevice()
     with HostManager([device]) as host:
         server = Server(host, {"digits": Path(DIGITS)}, ServeConfig(http_port=None, grpc_port=0))
         server.start()
         with Call(server) as call, device:
-            call.send(asked("last"))
+            call.send(infer_request("last"))
             device.begun()
             ending = Thread(target=server.stop)
             ending.start()
@@ -218,14 +220,14 @@ def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
         )
 
 
-def test_a_stream_without_requests_is_ended() -> None:
+def test_an_idle_stream_is_ended() -> None:
     limits = ServeConfig(http_port=None, grpc_port=0, keep_alive=0.2)
     with (
         HostManager([DeviceConfig(threads=1)]) as host,
         Server(host, {"digits": Path(DIGITS)}, limits) as server,
         Call(server) as call,
     ):
-        call.send(asked("1"))
+        call.send(infer_request("1"))
         assert next(call.answers).infer_response.id == "1"
         with pytest.raises(grpc.RpcError) as caught:
             next(call.answers)
@@ -233,28 +235,28 @@ def test_a_stream_without_requests_is_ended() -> None:
         assert caught.value.details() == "no request arrived within 0.2 seconds"
 
 
-def test_a_client_that_leaves_in_the_middle_of_a_stream_harms_nobody() -> None:
+def test_a_client_that_cancels_its_stream_is_harmless() -> None:
     device = GatedDevice()
     config = ServeConfig(http_port=None, grpc_port=0)
     with HostManager([device]) as host, Server(host, {"digits": Path(DIGITS)}, config) as server, device:
         call = Call(server)
-        call.send(*(asked(str(at)) for at in range(200)))
+        call.send(*(infer_request(str(at)) for at in range(200)))
         device.begun()
         call.answers.cancel()
         until(lambda: server.service.under_way == 0)
         device.gate.set()
         with Call(server) as other:
-            other.send(asked("still"))
+            other.send(infer_request("still"))
             assert next(other.answers).infer_response.id == "still"
         until(lambda: host.statistics().active == 0)
         assert host.statistics().queue_size == 0
 
 
-def test_a_stream_has_a_bound_of_requests_under_way() -> None:
-    """Whoever sends more is not read, and loses nothing."""
+def test_the_number_of_requests_in_progress_on_a_stream_is_limited() -> None:
+    """Requests beyond the limit are not read until others are answered, and none is lost."""
     device = GatedDevice()
     config = ServeConfig(http_port=None, grpc_port=0)
-    most = 64 + 2  # those that wait to be answered, the one that is awaited, and one that was read
+    most = 64 + 2  # the answers queued, the one being awaited, and one request already read
     with (
         HostManager([device]) as host,
         Server(host, {"digits": Path(DIGITS)}, config) as server,
@@ -262,11 +264,11 @@ def test_a_stream_has_a_bound_of_requests_under_way() -> None:
         Call(server) as other,
         device,
     ):
-        call.send(*(asked(str(at)) for at in range(300)))
+        call.send(*(infer_request(str(at)) for at in range(300)))
         call.end()
         until(lambda: server.service.under_way >= most)
-        for _ in range(20):  # turns in which more could be read
-            other.send(asked(model="other"))
+        for _ in range(20):  # time in which more could be read
+            other.send(infer_request(model="other"))
             assert next(other.answers).error_message
         assert server.service.under_way == most
         device.gate.set()
@@ -275,7 +277,7 @@ def test_a_stream_has_a_bound_of_requests_under_way() -> None:
         assert (counted.requests_succeeded, counted.requests_refused) == (300, 0)
 
 
-def test_clients_are_told_how_a_model_is_served(server: Server) -> None:
+def test_clients_can_query_the_configuration_of_a_model(server: Server) -> None:
     with triton.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
         config = client.get_model_config("digits").config
     assert (config.name, config.platform, config.backend, config.max_batch_size) == ("digits", "onert", "onert", 0)
@@ -290,8 +292,8 @@ def test_clients_are_told_how_a_model_is_served(server: Server) -> None:
     assert ask(server.http_port or 0, "GET", "/v2/models/other/config")[0] == 404
 
 
-def test_clients_are_told_of_batches_and_sequences(adding: Server) -> None:
-    with triton.InferenceServerClient(f"127.0.0.1:{adding.grpc_port}") as client:
+def test_the_configuration_describes_batching_and_sequences(stateful_server: Server) -> None:
+    with triton.InferenceServerClient(f"127.0.0.1:{stateful_server.grpc_port}") as client:
         config = client.get_model_config("sum").config
     assert config.sequence_batching.max_sequence_idle_microseconds == 300_000_000
     loading = Loading(batch=BatchConfig(4, max_delay=0.002))

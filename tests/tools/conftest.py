@@ -1,4 +1,4 @@
-"""What the tests of the command-line tools share."""
+"""Fixtures shared by the tests of the command-line tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROW = TensorType(DType.FLOAT32, (1, 3))
 
 @pytest.fixture
 def shell(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Runs `onert_run` in an empty directory: exit status, standard output, standard error."""
+    """Run `onert_run` in an empty directory; a call returns the exit status, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: object) -> tuple[int, str, str]:
@@ -25,15 +25,15 @@ def shell(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytes
             status = run.main([str(a) for a in arguments])
         except SystemExit as stop:
             status = int(stop.code or 0)
-        said = capsys.readouterr()
-        return status, said.out, said.err
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
 
     return call
 
 
 @pytest.fixture
 def adder(tmp_path: Path) -> Path:
-    """z = x + y on f32[1, 3]."""
+    """A model file that computes z = x + y on f32[1, 3]."""
     file = tmp_path / "adder.tflite"
     file.write_bytes(litert.one_operator("ADD", ("AddOptions", {}), CallTypes((_ROW, _ROW), (_ROW,)), {}))
     return file

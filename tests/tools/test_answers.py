@@ -1,4 +1,4 @@
-"""Claims about what outputs are read as: every layout is recognised by its shape and its numbers."""
+"""Interpreting outputs as answers: every layout is recognised by its shape and values."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def info(dtype: DType, *shape: int | None, scale: float = 0.0, zero: int = 0) ->
 
 def ends(arrays: Arrays, plane: tuple[int, int] | None = None, **given: Any) -> Ends:
     infos = tuple(TensorInfo(f"out{at}", DType.from_numpy(array.dtype), array.shape) for at, array in enumerate(arrays))
-    wanted = {name: given.pop(name) for name in ("count", "score", "labels", "task") if name in given}
-    return Ends(infos, tuple(arrays), Wanted(**wanted), plane=plane, **given)
+    expected_labels = {name: given.pop(name) for name in ("count", "score", "labels", "task") if name in given}
+    return Ends(infos, tuple(arrays), Wanted(**expected_labels), plane=plane, **given)
 
 
 def read(arrays: Arrays, plane: tuple[int, int] | None = None, *, asked: bool = False, **given: Any) -> Answer:
@@ -51,24 +51,26 @@ def read(arrays: Arrays, plane: tuple[int, int] | None = None, *, asked: bool = 
 
 
 @pytest.mark.parametrize(
-    ("labels", "wanted"),
+    ("labels", "expected_labels"),
     [
         (("a", "b", "c"), ["c", "a"]), (("b", "c"), ["c", "background"]), ((), ["", ""]), (("a",), ["", "a"]),
     ],
 )  # fmt: skip
-def test_labels_are_for_the_classes_from_the_back(labels: tuple[str, ...], wanted: list[str]) -> None:
+def test_labels_are_aligned_with_the_last_classes_so_that_the_first_is_background(
+    labels: tuple[str, ...], expected_labels: list[str]
+) -> None:
     found = top_classes(info(DType.FLOAT32, 3), np.float32([0.3, 0.1, 0.6]), 2, Labels(labels))
-    assert [(one.index, one.label) for one in found] == [(2, wanted[0]), (0, wanted[1])]
+    assert [(one.index, one.label) for one in found] == [(2, expected_labels[0]), (0, expected_labels[1])]
 
 
-def test_scores_are_real_numbers_and_the_first_of_equals_comes_first() -> None:
+def test_scores_are_dequantised_and_ties_are_ordered_by_class() -> None:
     quantized = info(DType.UINT8, 4, scale=0.25, zero=8)
     (real,) = real_outputs([quantized], [np.uint8([8, 12, 12, 10])])
     found = top_classes(quantized, real, 3, NO_NAMES)
     assert [(one.index, one.score) for one in found] == [(1, 1.0), (2, 1.0), (3, 0.5)]
 
 
-def test_each_vector_of_classes_is_shown_under_its_name() -> None:
+def test_each_vector_of_class_scores_is_listed_under_its_output_s_name() -> None:
     outputs = [np.float32([[0.1, 0.9]]), np.zeros((1, 4, 4), np.float32), np.float32([0.2, 0.5, 0.3])]
     found = read(outputs, asked=True, count=1)
     assert [(one.output, one.index) for one in found.found] == [("out0", 1), ("out2", 1)]
@@ -88,7 +90,7 @@ UNASKED: dict[str, tuple[Arrays, ModelMetadata, bool]] = {
 
 
 @pytest.mark.parametrize(("arrays", "said", "is_read"), UNASKED.values(), ids=UNASKED.keys())
-def test_a_vector_is_read_as_classes_without_being_asked_only_where_it_must_be(
+def test_a_vector_is_read_as_classes_unasked_only_if_it_is_unmistakable(
     arrays: Arrays, said: ModelMetadata, is_read: bool
 ) -> None:
     found = ends(arrays, metadata=said)
@@ -96,7 +98,7 @@ def test_a_vector_is_read_as_classes_without_being_asked_only_where_it_must_be(
     assert bool(hint(found)) == (arrays[0].size > 1)
 
 
-def test_scores_are_calibrated_as_the_metadata_says() -> None:
+def test_scores_are_calibrated_by_the_metadata() -> None:
     rows = ((1.0, 2.0, 0.5, None), None, (1.0, 1.0, 0.0, 0.5))
     said = TensorMetadata(calibration=Calibration("identity", 0.01, rows))
     found = read([np.float32([0.5, 0.4, 0.1])], asked=True, metadata=ModelMetadata(outputs=(said,)))
@@ -111,11 +113,11 @@ def test_scores_are_calibrated_as_the_metadata_says() -> None:
     assert [one.score for one in halves.found] == pytest.approx([0.5])
 
 
-# ---- detectors that leave out overlaps themselves
+# ---- detectors with built-in non-maximum suppression
 
 
 BOXES = np.float32([[0.1, 0.2, 0.5, 0.4], [0.0, 0.5, 1.0, 1.0], [0, 0, 0, 0]])
-"""Top, left, bottom, right; the last one is no detection."""
+"""Top, left, bottom, right; the last row is not a detection."""
 CLASSES, SCORES = np.float32([1, 0, 0]), np.float32([0.4, 0.9, 0.0])
 WANTED = [(0, 0.9, (0.0, 0.5, 1.0, 1.0)), (1, 0.4, (0.1, 0.2, 0.5, 0.4))]
 PLANE = (64, 128)
@@ -143,7 +145,7 @@ LISTS: dict[str, Arrays] = {
 
 
 @pytest.mark.parametrize("arrays", LISTS.values(), ids=LISTS.keys())
-def test_lists_of_detections_are_read_in_every_order(arrays: Arrays) -> None:
+def test_lists_of_detections_are_read_in_every_layout(arrays: Arrays) -> None:
     found = read(arrays, PLANE)
     assert found.task == "detection"
     assert [one.index for one in found.found] == [index for index, _, _ in WANTED]
@@ -152,7 +154,7 @@ def test_lists_of_detections_are_read_in_every_order(arrays: Arrays) -> None:
         assert one.box == pytest.approx(box)
 
 
-def test_detections_have_labels_counts_and_least_scores() -> None:
+def test_detections_respect_labels_counts_and_score_thresholds() -> None:
     arrays = LISTS["TFLite's"]
     named = read(arrays, labels=Labels(("cat", "dog"), "labels.txt"))
     assert answer_lines(named)[0] == "  1. 0.9000     0  cat  box 0.000 0.500 1.000 1.000"
@@ -177,13 +179,13 @@ BOX_KINDS = {
 
 
 @pytest.mark.parametrize(("kind", "box"), BOX_KINDS.values(), ids=BOX_KINDS.keys())
-def test_boxes_are_written_as_the_metadata_says(kind: Box, box: list[list[float]]) -> None:
+def test_boxes_are_decoded_as_the_metadata_says(kind: Box, box: list[list[float]]) -> None:
     arrays = [np.float32([box]), np.float32([[0]]), np.float32([[0.9]]), np.float32([1])]
     found = read(arrays, PLANE, metadata=ModelMetadata(outputs=(TensorMetadata(box=kind),)))
     assert found.found[0].box == pytest.approx((0.0, 0.5, 1.0, 1.0))
 
 
-# ---- heads: predictions at all places
+# ---- detection heads: one prediction per cell and anchor
 
 
 def _head(
@@ -192,7 +194,7 @@ def _head(
     plane: tuple[int, int] = (96, 128),
     spread: float = 2.0,
 ) -> np.ndarray[Any, Any]:
-    """Predictions of which three say something: two of class 2 that overlap, and one of class 0."""
+    """Predictions with three confident ones: two overlapping ones of class 2, and one of class 0."""
     centers, strides = grid(plane, (8, 16, 32), anchors)
     rng = np.random.default_rng(0)
     boxes = np.column_stack([centers + rng.uniform(-spread, spread, centers.shape), np.full((len(centers), 2), 12.0)])
@@ -243,7 +245,7 @@ HEADS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
 
 @pytest.mark.parametrize("labels", [(), ("a", "b", "c")], ids=["unnamed", "named"])
 @pytest.mark.parametrize(("array", "says"), HEADS.values(), ids=HEADS.keys())
-def test_every_layout_of_yolo_is_recognised_and_said(
+def test_every_yolo_layout_is_recognised_and_described(
     array: np.ndarray[Any, Any], says: str, labels: tuple[str, ...]
 ) -> None:
     found = read([array], (96, 128), metadata=ModelMetadata(labels=labels))
@@ -254,7 +256,7 @@ def test_every_layout_of_yolo_is_recognised_and_said(
     assert found.found[0].box == pytest.approx((14 / 96, 40 / 128, 34 / 96, 80 / 128), abs=1e-4)
 
 
-def test_a_head_of_poses_has_points() -> None:
+def test_a_pose_head_has_keypoints() -> None:
     def layout(b: Any, s: Any, p: Any) -> Any:
         points = np.dstack([np.tile(b[:, :1], 17), np.tile(b[:, 1:2], 17), np.full((len(b), 17), 0.75)])
         return np.column_stack([b, s[:, 2:], points.reshape(len(b), -1)]).T[None]
@@ -265,7 +267,7 @@ def test_a_head_of_poses_has_points() -> None:
     assert found.found[0].points[16] == pytest.approx((24 / 96, 60 / 128, 0.75))
 
 
-def test_a_head_of_masks_says_which_elements_a_thing_covers() -> None:
+def test_a_mask_head_gives_the_mask_of_each_detection() -> None:
     coefficients = np.zeros(32)
     coefficients[3] = 1.0
     prototypes = np.full((1, 32, 24, 32), -1.0, np.float32)
@@ -280,7 +282,7 @@ def test_a_head_of_masks_says_which_elements_a_thing_covers() -> None:
     assert read([array, prototypes], (96, 128), task="detection").found[0].mask is None
 
 
-def test_boxes_and_scores_of_their_own_are_read_however_boxes_are_written() -> None:
+def test_separate_box_and_score_outputs_are_read_in_every_box_format() -> None:
     rng = np.random.default_rng(1)
     middles = np.column_stack([rng.uniform(0.3, 0.7, (20, 2)), np.full((20, 2), 0.2)])
     scores = np.full((20, 3), -6.0)
@@ -294,15 +296,15 @@ def test_boxes_and_scores_of_their_own_are_read_however_boxes_are_written() -> N
         assert one.box == pytest.approx(corner[5][[1, 0, 3, 2]].tolist(), abs=1e-6)
 
 
-def test_of_boxes_that_overlap_the_surest_of_each_class_is_kept() -> None:
+def test_of_overlapping_boxes_the_most_confident_of_each_class_is_kept() -> None:
     boxes = np.array([[0, 0, 1, 1], [0, 0, 1, 0.9], [0, 0, 1, 0.5], [0, 0, 1, 1.0]])
     assert suppressed(boxes, np.array([0.5, 0.9, 0.4, 0.8]), np.array([0, 0, 0, 1])) == [1, 3]
 
 
-# ---- points, areas, pictures
+# ---- keypoints, segmentation, images
 
 
-def test_bodies_have_seventeen_points() -> None:
+def test_bodies_have_seventeen_keypoints() -> None:
     points = np.tile(np.float32([0.25, 0.5, 0.9]), (1, 1, 17, 1))
     found = read([points])
     assert found.task == "keypoints"
@@ -336,7 +338,7 @@ AREAS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
 
 
 @pytest.mark.parametrize(("array", "says"), AREAS.values(), ids=AREAS.keys())
-def test_areas_are_counted(array: np.ndarray[Any, Any], says: str) -> None:
+def test_the_pixels_of_each_segmented_class_are_counted(array: np.ndarray[Any, Any], says: str) -> None:
     found = read([array], (32, 32))
     assert found.task == "segmentation"
     assert says in found.said
@@ -344,7 +346,7 @@ def test_areas_are_counted(array: np.ndarray[Any, Any], says: str) -> None:
 
 
 @pytest.mark.parametrize(("low", "high", "says"), [(0, 1, "0 to 1"), (-1, 1, "-1 to 1"), (0, 255, "0 to 255")])
-def test_a_picture_out_of_a_picture_is_one(low: float, high: float, says: str) -> None:
+def test_an_image_output_is_recognised_with_its_range(low: float, high: float, says: str) -> None:
     array = np.full((1, 16, 16, 3), low, np.float32)
     array[:, :, 8:] = high
     found = read([array], (32, 32))
@@ -354,7 +356,7 @@ def test_a_picture_out_of_a_picture_is_one(low: float, high: float, says: str) -
     assert read([array], (32, 32), task="segmentation").task == "segmentation"
 
 
-def test_what_cannot_be_read_as_asked_is_refused_with_the_outputs() -> None:
+def test_the_error_for_an_unsuitable_task_lists_the_outputs() -> None:
     arrays = [np.zeros((1, 7), np.int32)]
     assert recognise(ends(arrays), asked=False) is None
     for task in ("detection", "segmentation", "keypoints", "image"):
@@ -374,12 +376,12 @@ FITS = {
 
 
 @pytest.mark.parametrize(("fit", "points"), FITS.items(), ids=lambda v: v.value if isinstance(v, Fit) else "")
-def test_what_is_found_in_the_plane_lies_where_it_is_in_the_picture(fit: Fit, points: Any) -> None:
+def test_positions_in_the_input_are_mapped_back_to_the_picture(fit: Fit, points: Any) -> None:
     placement = place((100, 200), (64, 64), fit)
     assert placement.in_picture(*points[0]) == pytest.approx(points[1])
 
 
-def test_padding_is_no_part_of_what_is_found() -> None:
+def test_padding_is_excluded_from_the_answer() -> None:
     placement = place((100, 200), (64, 64), Fit.LETTERBOX)
     classes = np.zeros((1, 64, 64, 1), np.float32)
     classes[:, :20] = 1  # 16 rows of padding and four of the picture

@@ -1,4 +1,4 @@
-"""Claims about `python -m onert`, versions, completion, and the page of each command."""
+"""`python -m onert`, `--version`, shell completion, and the documentation page of each command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGITS = str(REPOSITORY / "nnpackage" / "examples" / "digits_float")
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)], ids=["onert", *COMMANDS])
-def test_every_command_says_its_version(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_every_command_prints_its_version(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--version"])
     assert stop.value.code == 0
@@ -35,7 +35,7 @@ def test_the_module_runs_every_command() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["completion"], ["completion", "csh"], ["run"]])
-def test_what_is_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_bad_command_lines_are_usage_errors(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     try:
         status = main(arguments)
     except SystemExit as stop:
@@ -45,7 +45,7 @@ def test_what_is_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str], a
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_completion_knows_every_option_and_is_read_by_the_shell(shell: str) -> None:
+def test_completion_scripts_have_every_option_and_are_valid(shell: str) -> None:
     script = completion(shell)
     for command in COMMANDS:
         assert f"onert_{command}" in script
@@ -66,30 +66,30 @@ COMPLETIONS = {
 }
 
 
-@pytest.mark.parametrize(("typed", "wanted"), COMPLETIONS.items(), ids=COMPLETIONS.keys())
-def test_bash_completes_what_is_typed(typed: str, wanted: str) -> None:
+@pytest.mark.parametrize(("typed", "completed"), COMPLETIONS.items(), ids=COMPLETIONS.keys())
+def test_bash_completes_a_typed_prefix(typed: str, completed: str) -> None:
     words = typed.split()
-    given = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _{words[0]}_completion"
-    script = f"{completion('bash')}{given}; echo ${{COMPREPLY[@]}}"
+    setup = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _{words[0]}_completion"
+    script = f"{completion('bash')}{setup}; echo ${{COMPREPLY[@]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    assert wanted in done.stdout.split()
+    assert completed in done.stdout.split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_page_of_a_command_is_what_its_parser_says(command: str) -> None:
+def test_the_page_of_a_command_is_generated_from_its_parser(command: str) -> None:
     page = (command_pages.FOLDER / f"onert_{command}.md").read_text(encoding="utf-8")
-    assert page == command_pages.page(command), "python tests/command_pages.py writes it anew"
+    assert page == command_pages.page(command), "python tests/command_pages.py regenerates it"
 
 
-def test_every_script_is_a_command() -> None:
+def test_every_command_page_belongs_to_a_command() -> None:
     assert commands.COMMANDS.keys() == {path.stem.removeprefix("onert_") for path in command_pages.FOLDER.glob("*.md")}
 
 
 @pytest.mark.parametrize("command", ["run", "inspect", "bench", "bundle"])
-def test_the_number_of_threads_has_one_name_in_help_and_another_that_is_taken_too(command: str) -> None:
+def test_threads_is_accepted_as_an_undocumented_alias_of_num_threads(command: str) -> None:
     parser = parser_of(command)
-    given = [DIGITS] + (["-o", "out"] if command == "bundle" else [])
-    one, other = (parser.parse_args([*given, name, "3"]) for name in ("--num_threads", "--threads"))
+    setup = [DIGITS] + (["-o", "out"] if command == "bundle" else [])
+    one, other = (parser.parse_args([*setup, name, "3"]) for name in ("--num_threads", "--threads"))
     assert str(one.num_threads) == str(other.num_threads) == "3"
     assert "--num_threads" in parser.format_help()
     assert "--threads" not in parser.format_help()

@@ -1,4 +1,4 @@
-"""Claims about what is drawn: everything has its place, whatever the picture."""
+"""Drawing answers on pictures of every size, and as videos."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def test_boxes_are_drawn_on_pictures_of_every_shape(size: tuple[int, int], count
         assert color_of(0) in colors
 
 
-def test_a_box_lies_where_it_was_found() -> None:
+def test_a_box_is_drawn_where_it_was_detected() -> None:
     answer = Answer("detection", "", (Found(3, 0.9, "", "o", (0.25, 0.5, 0.75, 1.0)),))
     pixels = np.asarray(drawn(answer, grey(800, 800)))
     rows, columns = np.nonzero((pixels == color_of(3)).all(-1))
-    below = columns > 700  # beside the label
+    below = columns > 700  # right of the label
     assert (rows[below].min(), rows[below].max()) == pytest.approx((200, 599), abs=2)
     assert (columns.min(), columns.max()) == pytest.approx((400, 799), abs=2)
 
 
-def test_labels_cover_no_other_and_those_without_room_stand_in_a_legend() -> None:
+def test_labels_do_not_overlap_and_those_without_room_go_into_a_legend() -> None:
     canvas = Canvas.of(grey(600, 600))
     places = [canvas.label((100, 300, 150, 350), f"name {at}", "0.50", color_of(at)) for at in range(8)]
     assert places == sorted(places, reverse=True)
@@ -70,7 +70,7 @@ def test_labels_cover_no_other_and_those_without_room_stand_in_a_legend() -> Non
     assert canvas.height > before
 
 
-def test_names_are_cut_and_scores_are_not() -> None:
+def test_long_names_are_shortened_to_the_given_width() -> None:
     font = Canvas.of(grey(600, 600)).font()
     assert shortened("short", font, 500) == "short"
     assert shortened("word " * 100, font, 100).endswith("...")
@@ -78,7 +78,7 @@ def test_names_are_cut_and_scores_are_not() -> None:
 
 
 @pytest.mark.parametrize("index", range(40))
-def test_what_is_written_on_a_colour_stands_out_from_it(index: int) -> None:
+def test_text_contrasts_with_its_background_colour(index: int) -> None:
     color = color_of(index)
     ink = ink_on(color)
     weights = (0.299, 0.587, 0.114)
@@ -87,7 +87,7 @@ def test_what_is_written_on_a_colour_stands_out_from_it(index: int) -> None:
     assert len({color_of(at) for at in range(index + 1)}) == index + 1
 
 
-def test_areas_are_transparent_and_the_background_stays() -> None:
+def test_segmented_areas_are_blended_and_the_background_is_unchanged() -> None:
     classes = np.zeros((20, 20), np.int64)
     classes[:, 10:] = 2
     found = (Found(0, 0.5, "", "o", pixels=200), Found(2, 0.5, "cat", "o", pixels=200))
@@ -97,7 +97,7 @@ def test_areas_are_transparent_and_the_background_stays() -> None:
     np.testing.assert_allclose(pixels[300, 500], mixed, atol=1)
 
 
-def test_masks_and_bodies_are_drawn_where_they_are() -> None:
+def test_masks_and_keypoints_are_drawn_in_place_without_uncertain_points() -> None:
     mask = np.zeros((16, 16), bool)
     mask[4:8, 4:8] = True
     points = tuple((0.8, 0.1 + 0.05 * at, 0.9 if at else 0.1) for at in range(17))
@@ -107,10 +107,10 @@ def test_masks_and_bodies_are_drawn_where_they_are() -> None:
     assert changed[240, 240]
     assert not changed[100, 100]
     assert changed[512, 128]
-    assert not changed[505:520, 50:64].any()  # the point that the model is not sure of
+    assert not changed[505:520, 50:64].any()  # the keypoint with a low score
 
 
-def test_classes_stand_below_the_picture() -> None:
+def test_class_scores_are_drawn_below_the_picture() -> None:
     answer = Answer("classes", "", (Found(3, 0.9, "three", "o"), Found(8, 0.1, "eight", "o")))
     image = drawn(answer, grey(640, 640))
     assert image.width == 640
@@ -118,7 +118,7 @@ def test_classes_stand_below_the_picture() -> None:
     assert (np.asarray(image)[:640] == GREY).all()
 
 
-def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+def test_failing_to_write_a_picture_is_reported(tmp_path: Path) -> None:
     image = drawn(boxes(1), grey(640, 640))
     with pytest.raises(ExecutionError, match=re.escape(f"{tmp_path / 'none/x.png'} cannot be written: No such file")):
         write_picture(image, tmp_path / "none" / "x.png")
@@ -128,7 +128,7 @@ def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 
 class _Terminal:
-    """Stands for standard error."""
+    """A fake standard error."""
 
     def __init__(self, *, terminal: bool) -> None:
         self.words: list[str] = []
@@ -146,7 +146,7 @@ class _Terminal:
 
 
 @pytest.mark.parametrize(("terminal", "after"), [(True, 0.0), (True, 60.0), (False, 0.0)])
-def test_progress_is_shown_at_a_terminal_after_a_while(
+def test_progress_is_shown_only_at_a_terminal_and_after_a_delay(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, after: float
 ) -> None:
     error = _Terminal(terminal=terminal)
@@ -161,17 +161,17 @@ def test_progress_is_shown_at_a_terminal_after_a_while(
         shown.advance()
         if shown._bar is not None:
             shown._bar.refresh()
-    said = "".join(error.words)
-    assert ("1/3" in said) == (terminal and not after)
-    assert bool(said) == (terminal and not after)
+    output = "".join(error.words)
+    assert ("1/3" in output) == (terminal and not after)
+    assert bool(output) == (terminal and not after)
 
 
-# ---- letters of other scripts
+# ---- letters of other scripts and their fonts
 
 
 @pytest.fixture
 def fonts_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """Has the system's fonts be those of a folder."""
+    """A function that makes the fonts in a folder the only ones of the system."""
 
     def forget() -> None:
         fonts._files.cache_clear()
@@ -191,7 +191,7 @@ def labelled(label: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("label", ["\u043a\u043e\u0448\u043a\u0430", "\u03b3\u03ac\u03c4\u03b1"])
-def test_letters_that_a_font_of_the_system_has_are_drawn(
+def test_letters_in_an_installed_font_are_drawn(
     label: str, fonts_of: Callable[[Path], None], recwarn: pytest.WarningsRecorder
 ) -> None:
     folder = Path("/usr/share/fonts/truetype/dejavu")
@@ -202,13 +202,13 @@ def test_letters_that_a_font_of_the_system_has_are_drawn(
     assert not [each for each in recwarn if "no font" in str(each.message)]
 
 
-def test_letters_that_no_font_has_are_said_once(tmp_path: Path, fonts_of: Callable[[Path], None]) -> None:
+def test_letters_that_no_font_has_cause_one_warning(tmp_path: Path, fonts_of: Callable[[Path], None]) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
     fonts_of(tmp_path)
-    said = "no installed font has all letters of the labels"
-    with pytest.warns(OnertWarning, match=said) as first:
+    output = "no installed font has all letters of the labels"
+    with pytest.warns(OnertWarning, match=output) as first:
         labelled("\u732b")
-    with pytest.warns(OnertWarning, match=said) as second:
+    with pytest.warns(OnertWarning, match=output) as second:
         labelled("\u72ac 2")
     assert len({str(note.message) for note in (*first, *second)}) == 1
 
@@ -216,7 +216,7 @@ def test_letters_that_no_font_has_are_said_once(tmp_path: Path, fonts_of: Callab
 # ---- videos
 
 
-def test_what_is_found_in_a_video_is_drawn_as_one(tmp_path: Path) -> None:
+def test_drawn_frames_are_written_as_a_video_of_constant_size(tmp_path: Path) -> None:
     av = pytest.importorskip("av", reason="PyAV is not installed")
     film = Film(tmp_path / "out.mp4", Fraction(10))
     for size in ((60, 81), (60, 81), (90, 100), (40, 20)):
@@ -233,7 +233,7 @@ def test_what_is_found_in_a_video_is_drawn_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate", [None, Fraction(0), Fraction(90_000)])
-def test_a_video_of_no_plausible_rate_has_a_usual_one(tmp_path: Path, rate: Fraction | None) -> None:
+def test_an_implausible_frame_rate_is_replaced_by_25(tmp_path: Path, rate: Fraction | None) -> None:
     av = pytest.importorskip("av", reason="PyAV is not installed")
     film = Film(tmp_path / "out.mkv", rate)
     film.add(drawn(boxes(0), grey(40, 40)))
@@ -242,7 +242,7 @@ def test_a_video_of_no_plausible_rate_has_a_usual_one(tmp_path: Path, rate: Frac
         assert container.streams.video[0].average_rate == 25
 
 
-def test_a_video_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_failing_to_write_a_video_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("av", reason="PyAV is not installed")
     film = Film(tmp_path / "missing" / "out.mp4", None)
     with pytest.raises(ExecutionError, match=r"out\.mp4 cannot be written"):

@@ -1,4 +1,4 @@
-"""Claims about how commands end: with a status and a sentence, whatever happens and wherever the output goes."""
+"""How commands end: with a status and one message, whatever happens and wherever the output goes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ENDS: dict[str, tuple[BaseException, int, str]] = {
 
 
 @pytest.mark.parametrize(("error", "status", "says"), ENDS.values(), ids=ENDS.keys())
-def test_whatever_is_raised_becomes_a_status_and_a_sentence(
+def test_every_exception_becomes_a_status_and_one_message(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, says: str
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
@@ -63,13 +63,13 @@ def test_whatever_is_raised_becomes_a_status_and_a_sentence(
     assert "Traceback" not in said
 
 
-def test_a_traceback_is_there_for_who_asks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_is_printed_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("onert_x", _raises(CompileError("no")), tracebacks=True) == 1
     assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_what_an_encoding_lacks_is_written_as_escapes(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+def test_unencodable_characters_are_written_as_escapes(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     assert ended("onert_x", lambda: print("猫 café")) == 0
@@ -77,7 +77,7 @@ def test_what_an_encoding_lacks_is_written_as_escapes(monkeypatch: pytest.Monkey
     assert text == "猫 café\n".encode(encoding, "backslashreplace").decode(encoding)
 
 
-def test_a_process_without_an_output_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_without_standard_output_ends_normally(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert ended("onert_x", lambda: print("nowhere")) == 0
     assert ended("onert_x", _raises(BrokenPipeError())) == 1
@@ -97,7 +97,7 @@ def _started(*arguments: object, **given: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, **given)  # type: ignore[call-overload, no-any-return]
 
 
-def test_a_full_device_is_a_sentence() -> None:
+def test_a_full_output_device_is_reported() -> None:
     with Path("/dev/full").open("wb") as full:
         process = _started(stdout=full)
         _, err = process.communicate()
@@ -105,7 +105,7 @@ def test_a_full_device_is_a_sentence() -> None:
     assert process.returncode == 1
 
 
-def test_a_reader_that_leaves_ends_a_process_in_silence() -> None:
+def test_a_closed_pipe_ends_the_process_silently() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     process = _started(stdout=writing)
@@ -114,10 +114,10 @@ def test_a_reader_that_leaves_ends_a_process_in_silence() -> None:
     assert (process.returncode, err) == (1, b"")
 
 
-def test_an_interrupt_ends_a_run_with_130(tmp_path: Path) -> None:
+def test_an_interrupt_ends_a_run_with_status_130(tmp_path: Path) -> None:
     process = _started("-r", 10**9, "--dump_input:raw", "x", "-v", 1, cwd=tmp_path, stdout=subprocess.DEVNULL)
     assert process.stderr is not None
-    assert process.stderr.readline()  # what runs where: the runs are about to begin
+    assert process.stderr.readline()  # the line on what runs where: the runs are about to start
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     try:
@@ -143,8 +143,8 @@ sys.exit(ended("tool", lambda: print("done")) if sys.argv[1] == "command" else p
 
 
 @pytest.mark.parametrize(("how", "said"), [("command", ["done"]), ("library", ["done", "deleted"])])
-def test_a_process_of_a_command_ends_without_a_search_for_cycles(how: str, said: list[str]) -> None:
-    """Other processes end as they always do: their finalizers may matter."""
+def test_a_command_s_process_ends_without_collecting_cycles(how: str, said: list[str]) -> None:
+    """Other processes end as usual, because their finalizers may matter."""
     command = [sys.executable, "-c", AT_THE_END, how]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == said
 
@@ -158,7 +158,7 @@ def test_a_process_of_a_command_ends_without_a_search_for_cycles(how: str, said:
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )
-def test_without_the_packages_of_a_server_only_serving_is_refused(arguments: list[str], status: int, said: str) -> None:
+def test_without_the_serving_packages_only_serving_is_refused(arguments: list[str], status: int, said: str) -> None:
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('grpc', 'starlette', 'uvicorn', 'uvloop')))\n"

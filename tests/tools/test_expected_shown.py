@@ -1,4 +1,4 @@
-"""`onert_run` says and draws the right thing for real models on real pictures and sounds, given the file alone."""
+"""`onert_run`, given only a model and pictures or sounds, prints and draws the recorded answers for real models."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ for each in ENTRIES:
 TASKS = {"classify": "classes", "mnist": "classes", "audio": "classes", "detect": "detection", "pose": "keypoints"}
 
 
-def _right(entry: dict[str, Any], found: list[dict[str, Any]]) -> bool:
-    """Whether what was found is what was recorded, within what resizing and rounding change."""
+def _matches(entry: dict[str, Any], found: list[dict[str, Any]]) -> bool:
+    """Whether an answer matches the recorded one, up to differences by resizing and rounding."""
     kind = entry["kind"]
     if kind in ("classify", "audio"):
         index, _, *label = entry["top3"][0]
@@ -31,9 +31,9 @@ def _right(entry: dict[str, Any], found: list[dict[str, Any]]) -> bool:
         return best["class"] == index and best["label"] in ("", *(label if label and label[0] else [best["label"]]))
     if kind == "detect":
         sure = [one for one in found if one["score"] >= 0.53]
-        wanted = [one for one in entry["detections"] if one[1] >= 0.53]
-        return [one["class"] for one in sure] == [index for index, _, _ in wanted] and all(
-            np.allclose(one["box"], box, atol=0.03) for one, (_, _, box) in zip(sure, wanted, strict=True)
+        expected = [one for one in entry["detections"] if one[1] >= 0.53]
+        return [one["class"] for one in sure] == [index for index, _, _ in expected] and all(
+            np.allclose(one["box"], box, atol=0.03) for one, (_, _, box) in zip(sure, expected, strict=True)
         )
     if kind == "segment":
         pixels = {one["class"]: one["pixels"] for one in found}
@@ -48,7 +48,7 @@ def _right(entry: dict[str, Any], found: list[dict[str, Any]]) -> bool:
 
 @needs_shared
 @pytest.mark.parametrize("model", BY_MODEL, ids=lambda name: Path(name).stem)
-def test_a_model_given_files_alone_says_and_draws_what_it_should(
+def test_a_real_model_given_only_files_prints_and_draws_the_recorded_answers(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = BY_MODEL[model]
@@ -68,7 +68,7 @@ def test_a_model_given_files_alone_says_and_draws_what_it_should(
         if "metadata" in model or "google-coral" in model:
             assert all(one["label"] for each in found for one in each if entries[0]["kind"] in ("classify", "audio"))
         own = [entry for entry in entries if str(SHARED / entry["input"]) in group]
-        assert [_right(entry, each) for entry, each in zip(own, found, strict=True)] == [True] * len(own)
+        assert [_matches(entry, each) for entry, each in zip(own, found, strict=True)] == [True] * len(own)
     drawn = [] if is_sound else sorted((tmp_path / "shown").glob("*.png"))
     assert len(drawn) == (0 if is_sound else len(files))
     for file in drawn:
@@ -83,8 +83,8 @@ def test_the_readme_s_detector_finds_a_face_and_draws_it(tmp_path: Path, capsys:
     printed = capsys.readouterr().out
     assert "is read as a YOLO head of 2100 predictions, 1 per cell" in printed
     assert "FACE_FEMALE  box 0.2" in printed
-    with Image.open(tmp_path / "out.png") as drawn, Image.open(photo) as given:
-        large = np.asarray(given.convert("RGB").resize(drawn.size))
+    with Image.open(tmp_path / "out.png") as drawn, Image.open(photo) as original:
+        large = np.asarray(original.convert("RGB").resize(drawn.size))
         changed = np.abs(np.asarray(drawn.convert("RGB")).astype(int) - large).max(-1) > 120
     rows, columns = np.nonzero(changed)
     height, width = changed.shape

@@ -1,4 +1,4 @@
-"""Claims about pictures, videos, sounds, texts and folders as people have them, and about what bounds them."""
+"""Pictures, videos, sounds, texts and folders as inputs, as users have them, and the limits on their sizes."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def info(dtype: DType, *shape: int | None) -> TensorInfo:
 
 HALVES = np.zeros((4, 6, 3), np.uint8)
 HALVES[:2, :3] = (250, 0, 0)
-"""Red in the upper left quarter."""
+"""An image that is red in its upper left quarter."""
 QUARTERS = {1: (0, 0), 2: (0, 1), 3: (1, 1), 4: (1, 0), 5: (0, 0), 6: (0, 1), 7: (1, 1), 8: (1, 0)}
-"""Where the upper left quarter of what is stored belongs by EXIF orientation: below, right."""
+"""By EXIF orientation, the quarter (row, column) in which the stored upper left quarter is shown."""
 
 
 @pytest.mark.parametrize("orientation", QUARTERS)
-def test_a_photo_is_turned_as_its_orientation_says(tmp_path: Path, orientation: int) -> None:
+def test_a_photo_is_rotated_by_its_exif_orientation(tmp_path: Path, orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     Image.fromarray(HALVES).save(tmp_path / "x.png", exif=exif)
@@ -91,7 +91,7 @@ PICTURES: dict[str, tuple[Callable[[Path], Path], list[tuple[int, int, int]]]] =
 
 
 @pytest.mark.parametrize(("make", "wanted"), PICTURES.values(), ids=PICTURES.keys())
-def test_pictures_of_every_kind_have_8_bits_a_channel(
+def test_pictures_of_every_kind_are_decoded_to_8_bits_per_channel(
     tmp_path: Path, make: Callable[[Path], Path], wanted: list[tuple[int, int, int]]
 ) -> None:
     path = make(tmp_path)
@@ -99,7 +99,7 @@ def test_pictures_of_every_kind_have_8_bits_a_channel(
 
 
 def _bomb(width: int, height: int) -> bytes:
-    """A PNG that claims a size and has next to no data."""
+    """A PNG that declares a size and has almost no data."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -113,7 +113,7 @@ def _bomb(width: int, height: int) -> bytes:
 @pytest.mark.parametrize(
     "content", [_bomb(50_000, 50_000), _bomb(2_000_000, 1000), _bomb(100, 100), b"\x89PNG\r\n\x1a\n"]
 )
-def test_a_picture_that_claims_more_than_there_is_is_refused(content: bytes) -> None:
+def test_pictures_that_are_too_large_or_truncated_are_rejected(content: bytes) -> None:
     with pytest.raises(ExecutionError, match=r"^x.png (has .* pixels, expected at most|cannot be read as an image)"):
         decode(content, "x.png")
 
@@ -126,7 +126,7 @@ FITS: dict[Fit, tuple[list[int], str]] = {
 
 
 @pytest.mark.parametrize(("fit", "wanted"), FITS.items(), ids=lambda v: v.value if isinstance(v, Fit) else "")
-def test_a_picture_of_another_shape_fits_as_is_asked(fit: Fit, wanted: tuple[list[int], str]) -> None:
+def test_a_picture_of_another_aspect_ratio_is_fitted_as_requested(fit: Fit, wanted: tuple[list[int], str]) -> None:
     pixels = np.full((4, 8, 4), 255, np.uint8)
     pixels[..., :3] = 200
     found = from_picture(Picture("x", pixels), info(DType.UINT8, 1, 4, 4, 3), Reading(fit=fit))
@@ -134,14 +134,14 @@ def test_a_picture_of_another_shape_fits_as_is_asked(fit: Fit, wanted: tuple[lis
     assert wanted[1] in found.source
 
 
-def test_an_input_that_leaves_its_size_open_gets_the_picture_s() -> None:
+def test_an_input_of_dynamic_size_takes_the_size_of_the_picture() -> None:
     picture = Picture("x", np.zeros((100, 50, 4), np.uint8))
     assert from_picture(picture, info(DType.FLOAT32, 1, 3, None, None), Reading()).array.shape == (1, 3, 96, 64)
     given = from_picture(picture, info(DType.FLOAT32, None, None, None, 3), Reading(image_size=(320, 640)))
     assert given.array.shape == (1, 320, 640, 3)
 
 
-def test_pixels_are_normalised_as_the_metadata_says_unless_a_mode_is_named() -> None:
+def test_pixels_are_normalised_by_the_metadata_unless_a_mode_is_given() -> None:
     picture, target = Picture("x", np.full((2, 2, 4), 255, np.uint8)), info(DType.FLOAT32, 1, 2, 2, 3)
     said = TensorMetadata(mean=(5, 55, 155), deviation=(1, 2, 4))
     found = from_picture(picture, target, Reading(said=said))
@@ -155,7 +155,7 @@ def test_pixels_are_normalised_as_the_metadata_says_unless_a_mode_is_named() -> 
 # ---- folders, standard input, texts
 
 
-def test_files_of_a_folder_come_by_name_and_only_those_that_are_read(tmp_path: Path) -> None:
+def test_the_readable_files_of_a_folder_are_read_in_order_of_name(tmp_path: Path) -> None:
     for name in ("b.png", "a.PNG", ".hidden.png", "notes.md"):
         Image.fromarray(np.full((2, 2), len(name), np.uint8)).save(tmp_path / name, "png")
     (tmp_path / "c.png").mkdir()
@@ -164,7 +164,7 @@ def test_files_of_a_folder_come_by_name_and_only_those_that_are_read(tmp_path: P
     assert [Path(given.source.partition(",")[0]).name for given in found.items] == ["a.PNG", "b.png"]
 
 
-def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_too_many_files_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in range(5):
         (tmp_path / f"{name}.png").touch()
     monkeypatch.setattr(folders, "MAX_ENTRIES", 4)
@@ -183,7 +183,7 @@ TEXTS: dict[str, tuple[bytes, tuple[int | None, ...], list[bytes] | str]] = {
 
 
 @pytest.mark.parametrize(("content", "shape", "wanted"), TEXTS.values(), ids=TEXTS.keys())
-def test_text_becomes_strings(content: bytes, shape: tuple[int | None, ...], wanted: list[bytes] | str) -> None:
+def test_text_is_split_into_strings(content: bytes, shape: tuple[int | None, ...], wanted: list[bytes] | str) -> None:
     if isinstance(wanted, str):
         with pytest.raises(ExecutionError) as caught:
             text(content, "x", info(DType.STRING, *shape))
@@ -193,7 +193,7 @@ def test_text_becomes_strings(content: bytes, shape: tuple[int | None, ...], wan
 
 
 class _Piped:
-    """Stands for standard input."""
+    """A fake standard input."""
 
     def __init__(self, content: bytes) -> None:
         self.buffer = io.BytesIO(content)
@@ -234,7 +234,7 @@ PIPED: dict[str, tuple[bytes, TensorInfo, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("content", "target", "wanted"), PIPED.values(), ids=PIPED.keys())
-def test_standard_input_is_what_its_first_bytes_say(
+def test_the_format_of_standard_input_is_detected_from_its_first_bytes(
     monkeypatch: pytest.MonkeyPatch, content: bytes, target: TensorInfo, wanted: list[Any]
 ) -> None:
     monkeypatch.setattr("sys.stdin", _Piped(content))
@@ -242,7 +242,7 @@ def test_standard_input_is_what_its_first_bytes_say(
     assert given.array.reshape(-1).tolist() == wanted
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_devices_and_empty_input_are_rejected_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = info(DType.UINT8, 1, 2, 2, 1)
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(ExecutionError, match="is not a file but a pipe; redirect it to --input -"):
@@ -268,7 +268,7 @@ def _video(path: Path, frames: int, size: tuple[int, int] = (64, 48)) -> None:
         container.mux(out.encode())
 
 
-def test_frames_of_a_video_come_one_at_a_time(tmp_path: Path) -> None:
+def test_a_video_is_read_frame_by_frame(tmp_path: Path) -> None:
     _video(tmp_path / "x.mp4", 5)
     found = stream([str(tmp_path / "x.mp4")], info(DType.UINT8, 1, 48, 64, 1), Reading())
     assert (found.count, found.continuous) == (5, True)
@@ -278,7 +278,7 @@ def test_frames_of_a_video_come_one_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.mp4", "x.avi"])
-def test_what_is_no_video_is_refused(tmp_path: Path, name: str) -> None:
+def test_files_that_are_not_videos_are_rejected(tmp_path: Path, name: str) -> None:
     pytest.importorskip("av", reason="PyAV is not installed")
     (tmp_path / name).write_bytes(b"words, and no more than words" * 9)
     with pytest.raises(ExecutionError, match="cannot be read as a video"):
@@ -286,7 +286,7 @@ def test_what_is_no_video_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".flac", ".ogg"])
-def test_other_sounds_are_read(tmp_path: Path, suffix: str) -> None:
+def test_flac_and_ogg_sounds_are_read(tmp_path: Path, suffix: str) -> None:
     soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
     tone = np.sin(np.arange(4000) / 8)
     soundfile.write(str(tmp_path / f"x{suffix}"), tone, 8000)
@@ -294,7 +294,7 @@ def test_other_sounds_are_read(tmp_path: Path, suffix: str) -> None:
     np.testing.assert_allclose(given.array[100:-100], tone[100:-100], atol=0.05)
 
 
-def test_a_long_sound_is_run_in_pieces(tmp_path: Path) -> None:
+def test_a_long_sound_is_split_into_pieces(tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(_wave([100 * at for at in range(10)]))
     target = info(DType.INT16, 4)
     found = stream([str(tmp_path / "x.wav")], target, Reading(sample_rate=8000))
@@ -306,7 +306,7 @@ def test_a_long_sound_is_run_in_pieces(tmp_path: Path) -> None:
     assert [given.array.tolist() for given in one.items] == [[200, 300, 400, 500]]
 
 
-def test_samples_of_24_bits_are_read(tmp_path: Path) -> None:
+def test_samples_of_24_bits_can_be_read(tmp_path: Path) -> None:
     with wave.open(str(tmp_path / "x.wav"), "wb") as file:
         file.setnchannels(2)
         file.setsampwidth(3)
@@ -321,7 +321,7 @@ def test_samples_of_24_bits_are_read(tmp_path: Path) -> None:
 
 @pytest.fixture
 def picture_model(tmp_path: Path) -> Path:
-    """Gives the magnitudes of a grey picture of 2 x 2."""
+    """A model file that computes the absolute values of a grey picture of 2 x 2 pixels."""
     type_ = TensorType(DType.FLOAT32, (1, 2, 2, 1))
     file = tmp_path / "picture.tflite"
     file.write_bytes(litert.one_operator("ABS", ("AbsOptions", {}), CallTypes((type_,), (type_,)), {}))
@@ -335,7 +335,7 @@ def _photos(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("batch", [None, 1, 2, 3, 8])
-def test_batches_give_what_single_items_give(shell: Shell, picture_model: Path, batch: int | None) -> None:
+def test_batches_give_the_results_of_single_items(shell: Shell, picture_model: Path, batch: int | None) -> None:
     options = () if batch is None else ("--batch", batch)
     status, out, err = shell(picture_model, *_photos(5), *options, "--dump", "out.npy")
     assert status == 0, err
@@ -344,7 +344,7 @@ def test_batches_give_what_single_items_give(shell: Shell, picture_model: Path, 
     assert "4.png, pixels as 0to1" in out
 
 
-def test_items_are_counted_and_cut(shell: Shell, picture_model: Path) -> None:
+def test_items_are_limited_and_the_omitted_ones_reported(shell: Shell, picture_model: Path) -> None:
     _photos(5)
     status, out, err = shell(picture_model, "--input", ".", "--limit", 2, "--json", "-r", 3, "-w", 2)
     assert status == 0, err
@@ -354,13 +354,13 @@ def test_items_are_counted_and_cut(shell: Shell, picture_model: Path) -> None:
     assert "only the first 2 of 5 items are run; --limit N sets another number" in err
 
 
-def test_small_outputs_are_printed_whole_and_large_ones_by_their_start(shell: Shell, picture_model: Path) -> None:
+def test_small_outputs_are_printed_completely(shell: Shell, picture_model: Path) -> None:
     _, out, _ = shell(picture_model, *_photos(1))
     assert re.search(r"\[\[\[\[0\.\],\s+\[0\.\]\],\s+\[\[0\.\],\s+\[0\.\]\]\]\]", out)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".npz", ".h5"])
-def test_outputs_are_saved_as_the_suffix_says(shell: Shell, picture_model: Path, suffix: str) -> None:
+def test_outputs_are_saved_in_the_format_of_the_suffix(shell: Shell, picture_model: Path, suffix: str) -> None:
     Image.fromarray(np.uint8([[0, 255], [51, 102]])).save("x.png")
     status, _, err = shell(picture_model, "--input", "x.png", "--dump", f"out{suffix}")
     assert status == 0, err
@@ -370,7 +370,7 @@ def test_outputs_are_saved_as_the_suffix_says(shell: Shell, picture_model: Path,
     assert Path(f"out{suffix}").stat().st_size > 0
 
 
-def test_a_sound_is_saved_as_one(shell: Shell, tmp_path: Path) -> None:
+def test_an_output_can_be_saved_as_a_sound(shell: Shell, tmp_path: Path) -> None:
     type_ = TensorType(DType.FLOAT32, (1, 4))
     (tmp_path / "m.tflite").write_bytes(
         litert.one_operator("ABS", ("AbsOptions", {}), CallTypes((type_,), (type_,)), {})

@@ -1,4 +1,4 @@
-"""Claims about what is made of files, numbers and times by the tools."""
+"""Conversion of image and sound files to inputs, and the tools' statistics and measurements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def info(dtype: DType, *shape: int | None, scale: float = 0.0, zero: int = 0) ->
 
 
 PIXELS = np.array([[[0, 10, 20], [30, 40, 50], [60, 70, 255]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]]], np.uint8)
-"""Two rows of three pixels."""
+"""An image of two rows of three pixels."""
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def picture(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 3, 3), (2, 3, 3)])
-def test_an_image_of_the_right_size_keeps_its_pixels(picture: Path, shape: tuple[int, ...]) -> None:
+def test_the_pixels_of_an_image_of_the_right_size_are_unchanged(picture: Path, shape: tuple[int, ...]) -> None:
     found = inputs.image(picture, info(DType.UINT8, *shape), Reading()).array
     np.testing.assert_array_equal(found, PIXELS.reshape(shape))
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 5), (2, 5), (2, 5, 1), (1, 2, 5, 1)])
-def test_a_grey_image_has_one_channel_however_the_input_writes_it(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_a_grey_image_fits_inputs_with_and_without_a_channel_dimension(tmp_path: Path, shape: tuple[int, ...]) -> None:
     grey = np.arange(10, dtype=np.uint8).reshape(2, 5) * 25
     Image.fromarray(grey).save(tmp_path / "grey.png")
     np.testing.assert_array_equal(
@@ -68,7 +68,7 @@ def test_a_grey_image_has_one_channel_however_the_input_writes_it(tmp_path: Path
         (DType.UINT8, "neg128to127", 0, 127), (DType.INT8, "0to255", 0, 127),
     ],
 )  # fmt: skip
-def test_black_and_white_are_the_ends_of_the_mode(
+def test_black_and_white_map_to_the_ends_of_the_mode_s_range(
     tmp_path: Path, dtype: DType, mode: str | None, black: float, white: float
 ) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
@@ -76,7 +76,7 @@ def test_black_and_white_are_the_ends_of_the_mode(
     assert found.reshape(-1).tolist() == [black, white]
 
 
-def test_real_pixels_are_quantised_where_the_input_is(tmp_path: Path) -> None:
+def test_pixels_are_quantised_for_a_quantised_input(tmp_path: Path) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
     found = inputs.image(tmp_path / "x.png", info(DType.INT8, 1, 1, 2, 1, scale=0.01, zero=5), Reading("0to1")).array
     assert found.reshape(-1).tolist() == [5, 105]
@@ -102,7 +102,7 @@ def sound(path: Path, samples: list[int], width: int, channels: int = 1) -> Path
         (4, [-(1 << 31), 0, 1 << 30], [-1, 0, 0.5]),
     ],
 )
-def test_samples_of_any_width_lie_between_the_same_ends(
+def test_samples_of_any_width_are_scaled_to_the_same_range(
     tmp_path: Path, width: int, samples: list[int], wanted: list[float]
 ) -> None:
     found = inputs.sound(sound(tmp_path / "x.wav", samples, width), info(DType.FLOAT32, len(samples)), Reading()).array
@@ -112,7 +112,7 @@ def test_samples_of_any_width_lie_between_the_same_ends(
 @pytest.mark.parametrize(
     ("length", "wanted"), [(2, [0.5, 0.25]), (3, [0.5, 0.25, 0.125]), (5, [0.5, 0.25, 0.125, 0, 0])]
 )
-def test_a_sound_s_first_channel_is_cut_or_followed_by_silence(
+def test_the_first_channel_of_a_sound_is_cut_or_padded_with_silence(
     tmp_path: Path, length: int, wanted: list[float]
 ) -> None:
     stereo = [16384, -1, 8192, -2, 4096, -3]
@@ -134,7 +134,7 @@ SOUNDS: dict[str, tuple[int, tuple[int | None, ...], Reading, str]] = {
 
 
 @pytest.mark.parametrize(("count", "shape", "reading", "says"), SOUNDS.values(), ids=SOUNDS.keys())
-def test_what_is_done_to_a_sound_is_said(
+def test_sound_processing_is_described(
     tmp_path: Path, count: int, shape: tuple[int | None, ...], reading: Reading, says: str
 ) -> None:
     file = sound(tmp_path / "x.wav", [0] * count, 2)
@@ -144,7 +144,7 @@ def test_what_is_done_to_a_sound_is_said(
 
 
 @pytest.mark.parametrize("rate", [4000, 8000, 16000, 11025])
-def test_a_tone_keeps_its_pitch_at_another_rate(tmp_path: Path, rate: int) -> None:
+def test_resampling_preserves_the_pitch_of_a_tone(tmp_path: Path, rate: int) -> None:
     tone = np.sin(2 * np.pi * 500 * np.arange(800) / 8000)
     file = sound(tmp_path / "x.wav", np.int16(tone * 16384).tolist(), 2)
     found = inputs.sound(file, info(DType.FLOAT32, None), Reading(sample_rate=rate)).array
@@ -153,12 +153,12 @@ def test_a_tone_keeps_its_pitch_at_another_rate(tmp_path: Path, rate: int) -> No
     np.testing.assert_allclose(found[middle], wanted[middle], atol=0.02)
 
 
-def test_whole_samples_go_where_the_input_has_16_bits(tmp_path: Path) -> None:
+def test_16_bit_inputs_get_the_samples_unscaled(tmp_path: Path) -> None:
     file = sound(tmp_path / "x.wav", [-32768, -3, 32767], 2)
     assert inputs.sound(file, info(DType.INT16, 3), Reading()).array.tolist() == [-32768, -3, 32767]
 
 
-def test_a_picture_of_one_row_keeps_it(tmp_path: Path) -> None:
+def test_a_picture_of_one_row_is_not_transposed(tmp_path: Path) -> None:
     pixels = np.arange(15, dtype=np.uint8).reshape(1, 5, 3) * 17
     Image.fromarray(pixels).save(tmp_path / "row.png")
     found = inputs.image(tmp_path / "row.png", info(DType.UINT8, 1, 5, 3), Reading()).array
@@ -166,7 +166,7 @@ def test_a_picture_of_one_row_keeps_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 2, 5), (3, 2, 5), (1, 1, 2, 5)])
-def test_channels_may_come_before_the_height(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_images_fit_inputs_with_channels_first(tmp_path: Path, shape: tuple[int, ...]) -> None:
     pixels = np.arange(30, dtype=np.uint8).reshape(2, 5, 3)
     Image.fromarray(pixels if shape[-3] == 3 else pixels[..., 0]).save(tmp_path / "x.png")
     found = inputs.image(tmp_path / "x.png", info(DType.UINT8, *shape), Reading()).array
@@ -185,19 +185,19 @@ SLOWNESS = {
 
 
 @pytest.mark.parametrize(("backends", "advice"), SLOWNESS.values(), ids=SLOWNESS.keys())
-def test_a_fall_to_the_slow_backend_is_said_with_what_mends_it(backends: tuple[str, ...], advice: str | None) -> None:
+def test_running_on_the_slow_backend_is_reported_with_a_remedy(backends: tuple[str, ...], advice: str | None) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
     options = Options(backends=backends)
     program = onert.compile(package, evolve(options, backends=("builtin",) if advice else backends))
     assert runs_slowly(program, options) == (advice is not None)
     if advice is not None:
         rows = (ProfileRow("x", "reference", 1, 1.0, 0.75, 0, 0, 0.0, 0.0),)
-        said = slowness(program, rows, options)
-        assert "operations run in NumPy on 'reference', 75% of the time" in said
-        assert said.endswith(advice)
+        text = slowness(program, rows, options)
+        assert "operations run in NumPy on 'reference', 75% of the time" in text
+        assert text.endswith(advice)
 
 
-def test_statistics_are_those_of_the_runs() -> None:
+def test_statistics_summarise_the_runs() -> None:
     found = Measurements(runs=[1.0, 2.0, 4.0]).statistics
     assert found["geomean"] == pytest.approx(2.0)
     assert found["mean"] == pytest.approx(7 / 3)
@@ -205,7 +205,7 @@ def test_statistics_are_those_of_the_runs() -> None:
 
 
 class Clock:
-    """Stands for `time`: calls move it on."""
+    """A fake of the module `time`, advanced by the tests."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -214,7 +214,7 @@ class Clock:
         return self.now
 
 
-def test_a_contest_takes_turns_and_says_how_many_times_faster_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contest_alternates_and_reports_the_speed_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, order = Clock(), []
     monkeypatch.setattr(contest, "time", clock)
 
@@ -229,11 +229,19 @@ def test_a_contest_takes_turns_and_says_how_many_times_faster_one_is(monkeypatch
     assert fast.ratio(slow) == pytest.approx(3.0)
     assert slow.ratio(fast) == pytest.approx(1 / 3)
     rounds = [name for at, name in enumerate(order[4:]) if not at or order[4:][at - 1] != name]
-    assert rounds == ["fast", "slow", "fast", "slow", "fast", "slow", "fast"]  # turned round every other time
+    assert rounds == [
+        "fast",
+        "slow",
+        "fast",
+        "slow",
+        "fast",
+        "slow",
+        "fast",
+    ]  # the order is reversed in every other round
     assert math.isclose(fast.median, 0.01)
 
 
-def test_the_first_copy_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_copy_is_excluded_from_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(measuring, "time", clock)
     taken = iter([9.0, 1e-6, 3e-6])
@@ -249,7 +257,7 @@ def test_the_first_copy_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measuring._copy(ToyBackend("source"), target, 1024, 2) == pytest.approx(2.0)
 
 
-def test_what_runs_others_is_not_measured_itself() -> None:
+def test_operations_that_call_subgraphs_are_not_measured_themselves() -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
     d = Draft()
@@ -268,7 +276,7 @@ def test_equal_operations_are_measured_once() -> None:
     outcome = measuring.measure(
         Package((Subgraphs((d.graph(x),)),)), [ToyBackend("one")], Options(num_threads=1, optimize=False), runs=1
     )
-    assert len(outcome.measurements) == 4  # two operations, each by its own name and by its kind's
+    assert len(outcome.measurements) == 4  # two different operations, each under its own name and its kind's
 
 
 # ---- details
@@ -282,7 +290,7 @@ def test_equal_operations_are_measured_once() -> None:
         (Quantization((0.5, 0.25), (0, 0), 0), (0.0, 0), [0.5, 0.25]),
     ],
 )
-def test_details_of_a_tensor_say_its_shape_and_its_scales(
+def test_tensor_details_have_shape_and_scales(
     quantization: Quantization | None, pair: tuple[float, int], scales: list[float]
 ) -> None:
     found = operand_details(7, Operand(TensorType(DType.INT8, (2, None), quantization), "t"), None)

@@ -1,4 +1,4 @@
-"""Claims about the programs that measure: they run, whatever the numbers."""
+"""The measuring programs run (their numbers are not checked), and expected times grow with the work."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from onert_llvm import Llvm
 BENCH = REPOSITORY / "tests" / "bench"
 
 
-def said(*arguments: str) -> str:
-    """What a program of the folder prints; it must end well."""
+def output_of(*arguments: str) -> str:
+    """The output of a program in `tests/bench`, which must succeed."""
     command = [sys.executable, str(BENCH / arguments[0]), *arguments[1:]]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("kind", [(), ("--int8",)], ids=["floats", "bytes"])
-def test_kernels_of_every_kind_are_measured(kind: tuple[str, ...]) -> None:
-    rows = said("kernels.py", "--rounds", "1", "--only", "mobilenet_v2", *kind).splitlines()
+def test_the_kernel_benchmark_measures_kernels_of_every_kind(kind: tuple[str, ...]) -> None:
+    rows = output_of("kernels.py", "--rounds", "1", "--only", "mobilenet_v2", *kind).splitlines()
     assert "peak" in rows[0]
     labels = " ".join(rows[1:])
     assert all(part in labels for part in ("12544x32x16", "3->32 3x3/2", "dw 3x3/1", "dw 3x3/2"))
@@ -52,10 +52,10 @@ for path in sys.argv[1:]:
         runpy.run_path(path, run_name="__main__")
     print(json.dumps(said.getvalue()))
 """
-"""Asks programs one after the other how they are used: most of what each imports was imported by the one before."""
+"""Prints the help of several programs in one process, so that what they import in common is imported once."""
 
 
-def test_each_program_says_how_it_is_used(subtests: pytest.Subtests) -> None:
+def test_each_benchmark_program_prints_its_usage(subtests: pytest.Subtests) -> None:
     programs = sorted(BENCH.glob("*.py"))
     command = [sys.executable, "-c", HELP, *map(str, programs)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, cwd=BENCH).stdout.splitlines()
@@ -77,17 +77,17 @@ def test_a_machine_is_measured_without_a_model(
     assert "float32 products" in capsys.readouterr().out
     assert bench.main(["--keep", "model.tflite"]) == 2
     assert "--keep is given without --machine" in capsys.readouterr().err
-    given: list[Mapping[str, float]] = []
-    monkeypatch.setattr(Backend, "calibrate", lambda backend, figures: bool(given.append(figures)))
-    monkeypatch.setattr(Llvm, "calibrate", lambda backend, figures: given.append(figures) is None)
+    stored: list[Mapping[str, float]] = []
+    monkeypatch.setattr(Backend, "calibrate", lambda backend, figures: bool(stored.append(figures)))
+    monkeypatch.setattr(Llvm, "calibrate", lambda backend, figures: stored.append(figures) is None)
     assert bench.main(["--machine", "--keep"]) == 0
     assert "stored for llvm" in capsys.readouterr().err
-    assert all(figures.keys() == {"float32", "int8", "outer"} for figures in given)
+    assert all(figures.keys() == {"float32", "int8", "outer"} for figures in stored)
     assert bench.main(["--machine", "model.tflite"]) == 2
     assert "--machine and MODEL are both given, expected one" in capsys.readouterr().err
 
 
-def test_caches_are_those_of_data_that_the_system_lists(tmp_path: Path) -> None:
+def test_only_data_and_unified_caches_are_read_from_the_system(tmp_path: Path) -> None:
     listed = {"index0": "1 Data 48K", "index1": "1 Instruction 32K", "index2": "2 Unified 2M", "index3": "x Unified ?"}
     for name, facts in listed.items():
         (tmp_path / name).mkdir()
@@ -98,7 +98,7 @@ def test_caches_are_those_of_data_that_the_system_lists(tmp_path: Path) -> None:
     assert machine.caches(tmp_path / "none") == {}
 
 
-# ---- what is expected before anything is measured
+# ---- estimates without measuring
 
 EXPECTED = (
     (lambda: convolution(64, 64), lambda: convolution(128, 128), "four times the products"),
@@ -107,10 +107,10 @@ EXPECTED = (
 )
 
 
-def convolution(given: int, made: int) -> Package:
+def convolution(stored: int, result_channels: int) -> Package:
     b = Builder("made")
-    x = b.input(TensorType(DType.FLOAT32, (1, 32, 32, given)), "x")
-    weight = b.constant(np.ones((made, 3, 3, given), np.float32))
+    x = b.input(TensorType(DType.FLOAT32, (1, 32, 32, stored)), "x")
+    weight = b.constant(np.ones((result_channels, 3, 3, stored), np.float32))
     return Package((b.model([b.add(Conv2D(), x, weight, None)]),), "made")
 
 

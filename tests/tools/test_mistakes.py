@@ -1,6 +1,6 @@
-"""Mistakes made on purpose: each is one sentence with a status, and never a traceback.
+"""Deliberate mistakes: each gives one error message and a status, and never a traceback.
 
-`mistakes/` has them by subject: a `command` of a shell or an expression of `python`, what is said, and the exit status
+`mistakes/` lists them by subject: a shell `command` or a `python` expression, part of the message, and the exit status
 or the class of the error.
 """
 
@@ -41,7 +41,7 @@ MODELS = {
     "one": TensorType(DType.FLOAT32, (1, 1)),
     "deep": TensorType(DType.FLOAT32, (1, 5, 5, 7)),
 }
-"""Models that give the magnitudes of what they are given, by the type of that."""
+"""Models that compute absolute values, by name, with the type of their input."""
 
 
 def _mistakes(kind: str) -> dict[str, dict[str, Any]]:
@@ -65,7 +65,7 @@ def _sound(path: Path, width: int, rate: int, samples: int) -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Names in commands and what they stand for; files beside them lie in the folder `here`."""
+    """The values of the placeholders in commands; the folder `here` also contains the files that commands name."""
     here = tmp_path_factory.mktemp("mistakes")
     examples = REPOSITORY / "nnpackage" / "examples"
     found = {
@@ -92,7 +92,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     _sound(here / "silent.wav", 2, 8000, 0)
     _sound(here / "deep.wav", 4, 8000, 80)
     content = bytearray((here / "deep.wav").read_bytes())
-    content[32:36] = (5).to_bytes(2, "little") + (40).to_bytes(2, "little")  # block and bits of a sample
+    content[32:36] = (5).to_bytes(2, "little") + (40).to_bytes(2, "little")  # block size and bits per sample
     (here / "deep.wav").write_bytes(content)
     for name in ("text.mp4", "text.flac"):
         (here / name).write_text("words, and no more than words")
@@ -121,14 +121,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def _filled(text: str, places: dict[str, str]) -> str:
-    """The text with places for their names in braces; other braces stay."""
+    """The text with `{name}` replaced by the place of that name; other braces stay."""
     for name, place in places.items():
         text = text.replace(f"{{{name}}}", place)
     return text
 
 
 @pytest.mark.parametrize("row", SHELL.values(), ids=SHELL.keys())
-def test_a_mistake_at_the_shell_is_a_sentence_and_a_status(
+def test_a_mistake_at_the_shell_gives_one_message_and_a_status(
     row: dict[str, Any],
     places: dict[str, str],
     capsys: pytest.CaptureFixture[str],
@@ -142,18 +142,18 @@ def test_a_mistake_at_the_shell_is_a_sentence_and_a_status(
         status = COMMANDS[words[0]](words[1:])
     except SystemExit as stop:
         status = int(stop.code or 0)
-    said = capsys.readouterr()
-    assert _filled(row["says"], places) in said.err, said
+    captured = capsys.readouterr()
+    assert _filled(row["says"], places) in captured.err, captured
     assert status == row["status"]
-    assert "Traceback" not in said.err
-    assert not said.out
+    assert "Traceback" not in captured.err
+    assert not captured.out
     if status == 1:
-        assert said.err.startswith(f"{words[0]}: ")
-        assert [line for line in said.err.splitlines() if " note: " not in line] == [said.err.splitlines()[-1]]
+        assert captured.err.startswith(f"{words[0]}: ")
+        assert [line for line in captured.err.splitlines() if " note: " not in line] == [captured.err.splitlines()[-1]]
 
 
 @pytest.mark.parametrize("row", PYTHON.values(), ids=PYTHON.keys())
-def test_a_mistake_in_python_is_an_error_that_says_what_to_write(
+def test_a_mistake_in_python_raises_an_error_with_a_helpful_message(
     row: dict[str, Any], places: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(places["here"])
@@ -168,6 +168,6 @@ def test_a_mistake_in_python_is_an_error_that_says_what_to_write(
     assert _filled(row["says"], places) in str(caught.value)
 
 
-def test_every_mistake_is_another() -> None:
+def test_no_mistake_is_listed_twice() -> None:
     rows = [row for file in HERE.glob("*.toml") for row in tomllib.loads(file.read_text())["mistake"]]
     assert len(rows) == len(SHELL) + len(PYTHON)

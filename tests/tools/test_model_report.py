@@ -1,4 +1,4 @@
-"""Claims about reports of models as data and as text."""
+"""Model reports as data and as text."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ REPORTED = {
 
 @pytest.fixture(autouse=True, scope="module")
 def peaks() -> Iterator[None]:
-    """Nothing is measured of the machine but where that is asked for."""
+    """Use fixed peak rates of the machine instead of measuring them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("onert.tools.model_report.report.machine", lambda threads: MACHINE)
         patch.setattr("onert.tools.model_report.times.running.SECONDS", 0.0)
         yield
 
 
-def test_a_machine_has_peaks() -> None:
+def test_the_peak_rates_of_the_machine_are_measured() -> None:
     found = machine(1)
     assert found["cached_bytes_per_second"] > 0
     assert found["bytes_per_second"] > 0
     assert set(found["flops_per_second"]) == {"float32", "int8"}
 
 
-def told(package: Package, path: str = "model", *, profile: bool = False, **options: Any) -> dict[str, Any]:
+def report_of(package: Package, path: str = "model", *, profile: bool = False, **options: Any) -> dict[str, Any]:
     return report(Path(path), package, Options(num_threads=1, **options), profile=profile)
 
 
 @pytest.fixture(scope="module")
 def digits() -> dict[str, Any]:
-    return told(frontend.load(DIGITS), str(DIGITS), profile=True)
+    return report_of(frontend.load(DIGITS), str(DIGITS), profile=True)
 
 
-def test_a_report_answers_what_a_person_asks(digits: dict[str, Any]) -> None:
+def test_the_summary_answers_common_questions_about_a_model(digits: dict[str, Any]) -> None:
     said = "\n".join(summary_lines(digits))
     for answer in (
         "digits_int8: nnpackage",
@@ -86,7 +86,7 @@ def test_a_report_answers_what_a_person_asks(digits: dict[str, Any]) -> None:
         assert answer in said
 
 
-def test_a_report_holds_together(digits: dict[str, Any]) -> None:
+def test_the_data_of_a_report_is_consistent(digits: dict[str, Any]) -> None:
     (subgraph,) = digits["subgraphs"]
     assert [stage["name"] for stage in subgraph["stages"]][:: len(subgraph["stages"]) - 1] == ["file", "compiled"]
     graphs, places, (arena,) = digits["graphs"], subgraph["places"], subgraph["arenas"]
@@ -106,8 +106,8 @@ def test_a_report_holds_together(digits: dict[str, Any]) -> None:
     assert all(0 <= start <= start + long <= profile["observed_us"] for _, _, start, long in profile["slices"])
 
 
-def test_a_report_says_why_an_operation_runs_where_it_does() -> None:
-    found = told(network(), backends=("reference",))
+def test_a_report_gives_the_reason_for_each_operation_s_backend() -> None:
+    found = report_of(network(), backends=("reference",))
     (subgraph,) = found["subgraphs"]
     places = subgraph["places"]
     assert {step["backend"] for step in places["steps"]} == {"reference"}
@@ -115,7 +115,7 @@ def test_a_report_says_why_an_operation_runs_where_it_does() -> None:
     assert all("is neither a copy" in reason for reason in places["reasons"])
 
 
-def test_arithmetic_of_branches_that_one_native_operation_holds_is_counted() -> None:
+def test_arithmetic_in_the_branches_of_a_native_if_is_counted() -> None:
     text = """<ir_version: 9, opset_import: ["" : 18]>
     g (float[1, 16] x, bool c) => (float[1, 16] y) <float[16, 16] w = {WEIGHTS}> {
         y = If (c) <then_branch = a () => (float[1, 16] p) { p = MatMul (x, w) },
@@ -128,7 +128,7 @@ def test_arithmetic_of_branches_that_one_native_operation_holds_is_counted() -> 
     }"""
     content = parser.parse_model(text.replace("WEIGHTS", ", ".join(["1"] * 256))).SerializeToString()
     package = frontend.load(content)
-    said = told(package)["facts"]
+    said = report_of(package)["facts"]
     assert said["arithmetic"]["multiply_adds"] == 256
     assert [runs["name"] for runs in said["runs"]["backends"]] == ["llvm"]
 
@@ -139,15 +139,15 @@ def test_each_pass_that_changes_something_is_a_stage() -> None:
     kept = b.add(Unary(UnaryKind.NEG), x)
     b.add(Unary(UnaryKind.EXP), x)
     model = b.model([b.add(Unary(UnaryKind.NEG), kept)])
-    (subgraph,) = told(Package((model,), "dead"))["subgraphs"]
+    (subgraph,) = report_of(Package((model,), "dead"))["subgraphs"]
     names = [stage["name"] for stage in subgraph["stages"]]
     assert names[0] == "file"
     assert "remove_dead" in names
     assert names[-1] == "compiled"
 
 
-def test_what_does_not_compile_is_described_with_the_reason() -> None:
-    found = told(impossible(), profile=True)
+def test_a_model_that_does_not_compile_is_reported_with_the_reason() -> None:
+    found = report_of(impossible(), profile=True)
     assert found["error"]
     assert found["estimate"] is found["profile"] is None
     assert [(c["elements"], "histogram" in c) for c in found["constants"]] == [(16, False)]
@@ -157,17 +157,17 @@ def test_what_does_not_compile_is_described_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("name", REPORTED)
-def test_models_of_every_format_are_reported(name: str) -> None:
+def test_models_of_every_format_can_be_reported(name: str) -> None:
     path = SHARED / "models" / name
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    found = told(frontend.load(path), str(path))
+    found = report_of(frontend.load(path), str(path))
     assert found["error"] is None
     assert REPORTED[name] in "\n".join(summary_lines(found))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_a_structure_is_reported_with_random_weights(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_without_weights_is_reported_with_random_ones(capsys: pytest.CaptureFixture[str]) -> None:
     path = SHARED / "models" / "tnn" / "darrenyao87-chinese-ocr-angle_net.tnnproto"
     if not path.exists():
         pytest.skip(f"{path} is not there")
@@ -175,7 +175,7 @@ def test_a_structure_is_reported_with_random_weights(capsys: pytest.CaptureFixtu
     assert "angle_net: TNN" in capsys.readouterr().out
 
 
-def test_shapes_that_the_model_leaves_open_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dynamic_shapes_can_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     path = SHARED / "models" / "onnx" / "openwakeword-0.4.0__melspectrogram.onnx"
     if not path.exists():
         pytest.skip(f"{path} is not there")
@@ -185,7 +185,7 @@ def test_shapes_that_the_model_leaves_open_can_be_given(capsys: pytest.CaptureFi
     assert "operations with dynamic shapes" not in said
 
 
-def test_a_model_that_does_not_compile_is_described_and_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspecting_a_model_that_does_not_compile_prints_a_report_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect.main([str(DIGITS), "--shape_prepare", "[0,[3,8,8,1]]"]) == 1
     said = capsys.readouterr()
     assert "not compiled" in said.out
@@ -228,18 +228,18 @@ def test_histograms_count_every_finite_element(
 
 
 @pytest.mark.parametrize("word", HOSTILE.values(), ids=HOSTILE)
-def test_words_of_a_model_are_never_markup(word: str) -> None:
-    page = document([told(network(word=word))])
-    plain = document([told(network())])
+def test_names_in_a_model_are_never_interpreted_as_markup(word: str) -> None:
+    page = document([report_of(network(word=word))])
+    plain = document([report_of(network())])
     assert re.findall(r"<\w+", page) == re.findall(r"<\w+", plain)
     data = re.search(r'id="report-data">([A-Za-z0-9+/=]*)</script>', page)
     assert data is not None
-    held = json.loads(decompress(b64decode(data[1])))
-    assert held["reports"][0]["facts"]["inputs"][0]["name"].startswith("x")
-    assert all(line.isprintable() for line in summary_lines(held["reports"][0]))
+    data_of_page = json.loads(decompress(b64decode(data[1])))
+    assert data_of_page["reports"][0]["facts"]["inputs"][0]["name"].startswith("x")
+    assert all(line.isprintable() for line in summary_lines(data_of_page["reports"][0]))
 
 
-def test_the_page_is_the_same_for_the_same_report_and_asks_for_nothing(digits: dict[str, Any]) -> None:
+def test_the_page_is_reproducible_and_loads_nothing_external(digits: dict[str, Any]) -> None:
     page = document([digits])
     assert page == document([digits])
     assert "default-src 'none'" in page
@@ -255,7 +255,7 @@ def test_files_of_the_page_are_short(name: str) -> None:
     assert len((PAGE / name).read_text(encoding="utf-8").splitlines()) <= 400
 
 
-def test_libraries_of_others_are_as_they_were_published_and_have_their_licence() -> None:
+def test_vendored_libraries_are_unmodified_and_include_their_licences() -> None:
     listed = (PAGE / "vendor" / "README.md").read_text(encoding="utf-8")
     scripts = sorted((PAGE / "vendor").glob("*.js"))
     assert scripts
@@ -265,14 +265,14 @@ def test_libraries_of_others_are_as_they_were_published_and_have_their_licence()
         assert licence.strip() in document([])
 
 
-def test_two_reports_stand_side_by_side(digits: dict[str, Any]) -> None:
-    other = told(frontend.load(DIGITS), str(DIGITS), backends=("reference",))
+def test_two_reports_are_compared_side_by_side(digits: dict[str, Any]) -> None:
+    other = report_of(frontend.load(DIGITS), str(DIGITS), backends=("reference",))
     marked = [line for line in side_by_side([digits, other]) if " * " in line]
     assert any("llvm runs 8" in line and "reference runs 8" in line for line in marked)
     assert not any(line.startswith(("parameters", "operations", "input")) for line in marked)
 
 
-def test_the_report_is_printed_as_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compared_reports_are_printed_as_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect.main([str(DIGITS), "--json", "--compare", "executor=Dataflow"]) == 0
     said = capsys.readouterr()
     first, second = json.loads(said.out)
@@ -297,11 +297,11 @@ def test_the_report_is_printed_as_one_object(capsys: pytest.CaptureFixture[str])
         (words.shape(None), "[*]"),
     ],
 )
-def test_numbers_are_written_for_people(said: str, wanted: str) -> None:
+def test_numbers_are_formatted_with_units(said: str, wanted: str) -> None:
     assert said == wanted
 
 
-def test_a_page_that_does_not_fit_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     for before in (None, "an older page"):
         if before is not None:

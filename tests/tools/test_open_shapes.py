@@ -1,4 +1,4 @@
-"""Claims about the sizes that open dimensions are given: they suit the model, and are said."""
+"""Sizes chosen for dynamic dimensions: they suit the model and are reported."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def shared(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_open_dimensions_of_real_models_have_sizes_that_suit_them(name: str) -> None:
+def test_dynamic_dimensions_of_real_models_get_suitable_sizes(name: str) -> None:
     found = next(choices(onert.load(shared(name))))
     shapes, said = TAKEN[name]
     assert dict(found.shapes) == shapes
@@ -79,7 +79,7 @@ def test_open_dimensions_of_real_models_have_sizes_that_suit_them(name: str) -> 
     assert bool(said) == (SETS in found.said)
 
 
-def test_the_table_has_every_shared_model_that_leaves_shapes_open() -> None:
+def test_the_table_has_every_shared_model_with_dynamic_shapes() -> None:
     if not MODELS.exists():
         pytest.skip(f"{MODELS} is not there")
     ends = {path.stem: declared(path) for path in MODELS.glob("*.onnx")}
@@ -95,12 +95,12 @@ def test_the_table_has_every_shared_model_that_leaves_shapes_open() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", TAKEN)
-def test_real_models_with_open_dimensions_run_without_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_models_with_dynamic_dimensions_run_without_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main([str(shared(name))]) == 0
-    told = capsys.readouterr()
-    assert TAKEN[name][1] in told.err
+    captured = capsys.readouterr()
+    assert TAKEN[name][1] in captured.err
     for shape in TAKEN[name][0].values():
-        assert str(list(shape)) in told.out
+        assert str(list(shape)) in captured.out
 
 
 # ---- made models
@@ -109,7 +109,7 @@ def test_real_models_with_open_dimensions_run_without_options(name: str, capsys:
 def made(
     inputs: dict[str, list[Any]], nodes: list[Any], constants: dict[str, np.ndarray[Any, Any]], types: Any = None
 ) -> Package:
-    """An ONNX model of one output, `y`."""
+    """An ONNX model with one output `y`."""
     kinds = types or {}
     graph = helper.make_graph(
         nodes,
@@ -123,13 +123,13 @@ def made(
 
 
 def digits() -> Package:
-    """It flattens pictures of 28 x 28 pixels."""
+    """A model that flattens pictures of 28 x 28 pixels."""
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
     return made({"x": ["n", 1, "h", "w_"]}, nodes, {"w": np.ones((784, 10), np.float32)})
 
 
 def lines() -> Package:
-    """Pictures of 48 rows and any number of columns."""
+    """A model for pictures of 48 rows and any number of columns."""
     nodes = [
         helper.make_node("Conv", ["x", "k"], ["c"], kernel_shape=[48, 1]),
         helper.make_node("Reshape", ["c", "s"], ["y"]),
@@ -139,7 +139,7 @@ def lines() -> Package:
 
 
 def decoder() -> Package:
-    """What was before and what comes are joined, under a mask of both."""
+    """A model that concatenates past and new elements and adds a mask of the total length `past + seq`."""
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["all"], axis=1),
         helper.make_node("Add", ["all", "mask"], ["y"]),
@@ -149,7 +149,7 @@ def decoder() -> Package:
 
 
 def encoder() -> Package:
-    """The same with a name for the length of both."""
+    """The same model with a name of its own for the total length."""
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["all"], axis=1),
         helper.make_node("Add", ["all", "mask"], ["y"]),
@@ -159,25 +159,25 @@ def encoder() -> Package:
 
 
 def features() -> Package:
-    """Rows of 977 features, as the weights have it."""
+    """A model whose weights demand rows of 977 features."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
     return made({"x": [None, None]}, nodes, {"w": np.ones((977, 3), np.float32)})
 
 
 def everything_open() -> Package:
-    """A convolution of three channels."""
+    """A convolution of three channels with only dynamic dimensions."""
     nodes = [helper.make_node("Conv", ["x", "k"], ["y"], kernel_shape=[3, 3])]
     return made({"x": [None, None, None, None]}, nodes, {"k": np.ones((2, 3, 3, 3), np.float32)})
 
 
 def impossible() -> Package:
-    """Only multiples of 7919 can be cut so."""
+    """A reshape that fits only multiples of 7919 elements."""
     nodes = [helper.make_node("Reshape", ["x", "s"], ["y"])]
     return made({"x": ["n", "features"]}, nodes, {"s": np.array([-1, 7919], np.int64)})
 
 
 def placeholders(*, batch_only: bool = False) -> Package:
-    """As TFLite has it: a shape to start with, and which of its dimensions are open."""
+    """A model as in TFLite: an initial shape, and which of its dimensions are dynamic."""
     b = Builder("made")
     open_shape = (None, 3) if batch_only else (None, None, None, 3)
     x = b.input(TensorType(DType.FLOAT32, tuple(d or 1 for d in open_shape)), "x")
@@ -212,20 +212,20 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_open_dimensions_of_made_models_have_sizes_that_suit_them(name: str) -> None:
+def test_dynamic_dimensions_of_synthetic_models_get_suitable_sizes(name: str) -> None:
     model, shapes, said = MADE[name]
     found = next(choices(model()))
     assert dict(found.shapes) == shapes
     assert found.said.partition(SETS)[0] == said
 
 
-def test_shapes_that_are_given_decide_names_of_the_others() -> None:
+def test_given_shapes_determine_the_named_dimensions_of_other_inputs() -> None:
     found = next(choices(decoder(), None, {"x": (2, 5, 4)}))
     assert dict(found.shapes) == {1: (2, 16, 4), 2: (2, 21, 1)}
     assert "past and past + seq are dynamic, assumed to be 16 and 21" in found.said
 
 
-def test_where_nothing_suits_a_sentence_names_the_input_and_the_option() -> None:
+def test_if_no_size_suits_the_error_names_the_input_and_the_option() -> None:
     found = next(choices(impossible()))
     assert not found.shapes
     assert found.refused.startswith(
@@ -248,30 +248,30 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_command_takes_the_same_sizes_and_says_so(
+def test_every_command_chooses_the_same_sizes_and_reports_them(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("onert.tools.model_report.report.machine", lambda threads: MACHINE)
     said = "height and width are dynamic, assumed to be 28 x 28; "
     assert inspect.main([str(model)]) == 0
-    told = capsys.readouterr().out
-    assert "'x' f32[?, 1, ?, ?], compiled for [1, 1, 28, 28]" in told
-    assert f"{said}--shape_prepare sets them" in told
-    assert "reference" not in told
+    captured = capsys.readouterr().out
+    assert "'x' f32[?, 1, ?, ?], compiled for [1, 1, 28, 28]" in captured
+    assert f"{said}--shape_prepare sets them" in captured
+    assert "reference" not in captured
     assert run.main([str(model)]) == 0
     assert capsys.readouterr().err == f"onert_run: note: {said}--shape_prepare sets them\n"
     assert bench.main([str(model), "--peers", "", "--rounds", "5", "--json"]) == 0
-    told = capsys.readouterr()
-    assert f"onert_bench: note: {said}--shape_prepare sets them\n" in told.err
-    assert len(json.loads(told.out)["rows"]) == 1
+    captured = capsys.readouterr()
+    assert f"onert_bench: note: {said}--shape_prepare sets them\n" in captured.err
+    assert len(json.loads(captured.out)["rows"]) == 1
     assert bundle.main([str(model), "-o", str(tmp_path / "out"), "--cpu", "native"]) == 0
     assert f"onert_bundle: note: {said}--shape sets them\n" in capsys.readouterr().err
 
 
-def test_shapes_that_are_given_are_not_chosen(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_given_shapes_are_not_replaced_by_chosen_ones(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main([str(model), "--shape_prepare", "[0, [2, 1, 28, 28]]"]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert "float32[2, 1, 28, 28]: random numbers" in told.out
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "float32[2, 1, 28, 28]: random numbers" in captured.out
     assert bench.main([str(model), "--peers", "", "--rounds", "5", "--shape_prepare", "[0, [2, 1, 28, 28]]"]) == 0
     assert "open" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Claims about the page that is served: whom it answers, and what it takes."""
+"""The served report page: which requests it accepts and how it answers them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKED = {"executor": "Linear", "num_threads": 1, "backends": "reference", "optim
 
 
 class Served:
-    """A server with a room, and requests to it."""
+    """A running server of a report, and requests to it."""
 
     def __init__(self, room: Room, port: int, model: Path) -> None:
         self.room, self.port, self.model = room, port, model
@@ -67,7 +67,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         thread.join()
 
 
-def test_the_page_lies_under_a_secret_path(served: Served) -> None:
+def test_the_page_is_served_under_a_secret_path(served: Served) -> None:
     status, page = served.ask("GET", served.room.path)
     assert status == 200
     assert "connect-src 'self'" in page
@@ -89,7 +89,7 @@ def test_the_page_lies_under_a_secret_path(served: Served) -> None:
     ids=lambda headers: " ".join(f"{k} {v}" for k, v in headers.items()),
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_requests_of_others_are_refused(served: Served, method: str, headers: dict[str, str]) -> None:
+def test_requests_from_other_origins_are_refused(served: Served, method: str, headers: dict[str, str]) -> None:
     assert served.ask(method, served.room.path, headers=headers)[0] == 403
 
 
@@ -106,7 +106,7 @@ def test_requests_of_others_are_refused(served: Served, method: str, headers: di
         (b"", "application/json", "many", 413),
     ],
 )
-def test_what_is_no_request_is_refused(served: Served, body: bytes, kind: str, length: str | None, status: int) -> None:
+def test_invalid_requests_are_refused(served: Served, body: bytes, kind: str, length: str | None, status: int) -> None:
     headers = {"Content-Type": kind} | ({} if length is None else {"Content-Length": length})
     assert served.ask("POST", f"{served.room.path}report", body, headers)[0] == status
 
@@ -122,7 +122,7 @@ def test_what_is_no_request_is_refused(served: Served, body: bytes, kind: str, l
         ({"backends": "gpu"}, "no backend is called 'gpu'"),
     ],
 )
-def test_options_that_there_are_not_are_a_sentence(served: Served, asked: dict[str, Any], says: str) -> None:
+def test_invalid_options_are_reported(served: Served, asked: dict[str, Any], says: str) -> None:
     assert says in served.report(**asked)["error"]
 
 
@@ -132,7 +132,7 @@ def test_other_options_give_another_report(served: Served) -> None:
         assert [b["name"] for b in found["facts"]["runs"]["backends"]] == [names]
 
 
-def test_a_file_that_changes_is_noticed(served: Served) -> None:
+def test_a_changed_model_file_is_noticed(served: Served) -> None:
     _, before = served.ask("GET", f"{served.room.path}changed")
     assert served.ask("GET", f"{served.room.path}changed")[1] == before
     os.utime(served.model, ns=(1, 1))
@@ -140,7 +140,7 @@ def test_a_file_that_changes_is_noticed(served: Served) -> None:
 
 
 @pytest.mark.skipif(PROGRAM is None, reason=REASON)
-def test_the_page_measures_again(served: Served, tmp_path: Path) -> None:
+def test_the_page_can_measure_again(served: Served, tmp_path: Path) -> None:
     with Chromium(tmp_path) as browser:
         browser.open(f"http://{ADDRESS}:{served.port}{served.room.path}")
         assert "Measure" in browser.run("document.getElementById('live').innerText")

@@ -1,4 +1,4 @@
-"""Claims about the page of a report, in the distribution's Chromium."""
+"""The report page in Chromium."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABS = ("overview", "graph", "tensors", "memory", "time", "roofline")
 DRAWN = """(() => { const c = document.querySelector('#panels canvas'); if (!c) return true;
   const blank = document.createElement('canvas'); blank.width = c.width; blank.height = c.height;
   return c.width > 0 && c.toDataURL() !== blank.toDataURL(); })()"""
-"""Whether the part's first chart has been drawn, where it has any."""
+"""Whether the first chart of the current tab has been drawn; true if it has none."""
 VIEW = "panel('graph', state.side).view"
 
 
@@ -34,7 +34,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Addresses of pages: of a real model, of two side by side, with hostile names, and with little to show."""
+    """URLs of pages for a real model, two models side by side, hostile names, and models with little to show."""
     folder = tmp_path_factory.mktemp("pages")
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr("onert.tools.model_report.report.machine", lambda threads: MACHINE)
@@ -42,22 +42,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     digits = REPOSITORY / "nnpackage" / "examples" / "digits_float"
     package = frontend.load(digits)
 
-    def told(model: Package, path: Path = Path("model"), **options: Any) -> dict[str, Any]:
+    def report_of(model: Package, path: Path = Path("model"), **options: Any) -> dict[str, Any]:
         return report(path, model, Options(num_threads=1, **options), profile=True)
 
-    one = told(package, digits)
-    hostile = told(network(word="".join(w for w in HOSTILE.values() if len(w) < 999)))
+    one = report_of(package, digits)
+    hostile = report_of(network(word="".join(w for w in HOSTILE.values() if len(w) < 999)))
     hostile["model"]["labels"] = [{"file": w, "count": 2, "labels": [w, w]} for w in HOSTILE.values()]
     hostile["model"]["notes"] = [*HOSTILE.values()]
     hostile["options"]["workspace_dir"] = "".join(HOSTILE.values())
     reports = {
         "one": [one],
-        "two": [one, told(package, digits, backends=("reference",))],
+        "two": [one, report_of(package, digits, backends=("reference",))],
         "hostile": [hostile],
-        "plain": [told(network())],
-        "impossible": [told(impossible())],
+        "plain": [report_of(network())],
+        "impossible": [report_of(impossible())],
         "unprofiled": [report(digits, package, Options(num_threads=1), profile=False)],
-        "empty": [told(nothing())],
+        "empty": [report_of(nothing())],
     }
     monkeypatch.undo()
     found = {}
@@ -79,7 +79,7 @@ def opened(browser: Chromium, url: str, *, width: int = 1280, height: int = 800,
 
 
 def shown(browser: Chromium, tab: str) -> str:
-    """Go to a part of the report; its words."""
+    """Switch to a tab of the report; returns its text."""
     browser.run(f"document.getElementById('tab-{tab}').click()")
     browser.wait(DRAWN)
     return str(browser.run("document.getElementById('panels').innerText"))
@@ -98,7 +98,7 @@ def shown(browser: Chromium, tab: str) -> str:
         ("empty", 1280, "dark"),
     ],
 )
-def test_every_part_is_filled_and_nothing_is_complained_of(
+def test_every_tab_is_filled_without_errors(
     browser: Chromium, pages: dict[str, str], page: str, width: int, theme: str
 ) -> None:
     opened(browser, pages[page], width=width, theme=theme)
@@ -113,7 +113,7 @@ def test_every_part_is_filled_and_nothing_is_complained_of(
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "about"}
 
 
-def test_hostile_names_do_nothing(browser: Chromium, pages: dict[str, str]) -> None:
+def test_hostile_names_are_not_executed(browser: Chromium, pages: dict[str, str]) -> None:
     count = "JSON.stringify([...document.querySelectorAll('*')].map((e) => e.localName).filter((n) => "
     count += "['script', 'img', 'iframe', 'style', 'link', 'object', 'form', 'body'].includes(n)))"
     opened(browser, pages["plain"])
@@ -133,7 +133,7 @@ def test_hostile_names_do_nothing(browser: Chromium, pages: dict[str, str]) -> N
     assert browser.errors == []
 
 
-def test_the_policy_stops_what_a_page_must_not_do(browser: Chromium, pages: dict[str, str]) -> None:
+def test_the_content_security_policy_blocks_scripts_and_requests(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["one"])
     added = "{ const s = document.createElement('script'); s.textContent = 'window.hit = 1'; document.body.append(s); }"
     browser.run(added)
@@ -143,7 +143,7 @@ def test_the_policy_stops_what_a_page_must_not_do(browser: Chromium, pages: dict
     assert any("Content Security Policy" in error for error in browser.errors)
 
 
-def test_search_finds_operations_and_tensors_and_goes_there(browser: Chromium, pages: dict[str, str]) -> None:
+def test_search_finds_operations_and_goes_to_them(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["one"])
     browser.key("/")
     browser.type("no such thing")
@@ -158,7 +158,7 @@ def test_search_finds_operations_and_tensors_and_goes_there(browser: Chromium, p
     assert "could run it, but comes later" in browser.run("document.querySelector('.detail').innerText")
 
 
-def test_groups_fold_and_unfold(browser: Chromium, pages: dict[str, str]) -> None:
+def test_groups_can_be_collapsed_and_expanded(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["plain"])
     shown(browser, "graph")
     browser.wait(f"{VIEW}.found")
@@ -179,9 +179,7 @@ def test_groups_fold_and_unfold(browser: Chromium, pages: dict[str, str]) -> Non
     assert browser.run(f"{VIEW}.found.h") == tall
 
 
-def test_bodies_of_loops_and_branches_unfold_where_they_are_called(
-    browser: Chromium, pages: dict[str, str], tmp_path: Path
-) -> None:
+def test_bodies_of_loops_and_branches_expand_in_place(browser: Chromium, pages: dict[str, str], tmp_path: Path) -> None:
     path = SHARED / "models" / "generated-keras" / "cf_while_cond_fp32.tflite"
     if not path.exists():
         pytest.skip(f"{path} is not there")
@@ -201,7 +199,7 @@ def test_bodies_of_loops_and_branches_unfold_where_they_are_called(
     assert browser.errors == []
 
 
-def test_stages_of_the_compiler_are_gone_through(browser: Chromium, pages: dict[str, str]) -> None:
+def test_keys_step_through_the_compiler_s_stages(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["one"])
     shown(browser, "graph")
     count = browser.run("document.querySelectorAll('.stage').length")
@@ -216,7 +214,7 @@ def test_stages_of_the_compiler_are_gone_through(browser: Chromium, pages: dict[
     assert browser.errors == []
 
 
-def test_the_graph_zooms_and_moves(browser: Chromium, pages: dict[str, str]) -> None:
+def test_the_graph_can_be_zoomed_and_panned(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["one"])
     shown(browser, "graph")
     corner = f"(() => {{ const r = {VIEW}.canvas.getBoundingClientRect(); return [r.x, r.y]; }})()"
@@ -236,7 +234,7 @@ def test_the_graph_zooms_and_moves(browser: Chromium, pages: dict[str, str]) -> 
     assert browser.errors == []
 
 
-def test_keys_choose_parts_and_themes(browser: Chromium, pages: dict[str, str]) -> None:
+def test_keys_select_tabs_themes_and_sides(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["two"])
     for at, tab in enumerate(TABS):
         browser.key(str(at + 1))
@@ -254,7 +252,7 @@ def test_keys_choose_parts_and_themes(browser: Chromium, pages: dict[str, str]) 
     assert browser.errors == []
 
 
-def test_differences_of_two_reports_are_marked(browser: Chromium, pages: dict[str, str]) -> None:
+def test_differences_between_two_reports_are_marked(browser: Chromium, pages: dict[str, str]) -> None:
     opened(browser, pages["two"])
     rows = browser.run("[...document.querySelectorAll('tr.differs')].map((r) => r.innerText)")
     assert any("llvm" in row and "reference" in row for row in rows)

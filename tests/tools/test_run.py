@@ -1,4 +1,4 @@
-"""`onert_run`: every option does what it says; only results are on standard output; failures are one line."""
+"""`onert_run`: every option works as documented, standard output has only results, and failures are one line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _json(shell: Shell, *arguments: object) -> dict[str, Any]:
     return found
 
 
-def test_json_is_one_object_with_all_that_is_promised(shell: Shell) -> None:
+def test_json_output_has_all_documented_fields(shell: Shell) -> None:
     found = _json(shell, FLOAT, "-r", 3)
     assert set(found) == {
         "model",
@@ -64,7 +64,7 @@ def test_the_phases_are_printed(shell: Shell) -> None:
 
 @pytest.mark.parametrize("package", [FLOAT, INT8], ids=["float", "int8"])
 @pytest.mark.parametrize("digit", range(10))
-def test_sample_images_are_recognised(shell: Shell, package: Path, digit: int) -> None:
+def test_the_digits_on_sample_images_are_recognised(shell: Shell, package: Path, digit: int) -> None:
     sample = package / "samples" / f"{digit}.png"
     if not sample.is_file():
         sample = FLOAT / "samples" / f"{digit}.png"
@@ -82,7 +82,7 @@ def _numbers(folder: Path) -> tuple[Path, Path]:
     return first, second
 
 
-def test_inputs_come_from_files_by_name_or_position(shell: Shell, adder: Path, tmp_path: Path) -> None:
+def test_input_files_are_given_by_name_or_position(shell: Shell, adder: Path, tmp_path: Path) -> None:
     x, y = _numbers(tmp_path)
     status, _, err = shell(adder, "--input", f"tensor0={x}", "--input", f"1={y}", "-d", "out.npz")
     assert status == 0, err
@@ -91,7 +91,7 @@ def test_inputs_come_from_files_by_name_or_position(shell: Shell, adder: Path, t
 
 
 @pytest.mark.parametrize("kind", ["npz", "h5", "raw"])
-def test_inputs_and_outputs_of_every_format(shell: Shell, adder: Path, tmp_path: Path, kind: str) -> None:
+def test_inputs_and_outputs_can_be_files_of_every_format(shell: Shell, adder: Path, tmp_path: Path, kind: str) -> None:
     x, y = (np.load(file) for file in _numbers(tmp_path))
     if kind == "npz":
         np.savez("in.npz", tensor0=x, tensor1=y)
@@ -115,7 +115,7 @@ def test_inputs_and_outputs_of_every_format(shell: Shell, adder: Path, tmp_path:
     assert found.tolist() == [[11, 22, 33]]
 
 
-def test_random_inputs_follow_the_seed(shell: Shell, adder: Path) -> None:
+def test_random_inputs_depend_on_the_seed(shell: Shell, adder: Path) -> None:
     written = []
     for seed in (1, 1, 2):
         assert shell(adder, "--seed", seed, "--dump_input:raw", "in")[0] == 0
@@ -129,7 +129,7 @@ def test_shapes_can_be_prepared_and_changed(shell: Shell, adder: Path) -> None:
         assert found["outputs"][0]["shape"] == [2, 3]
 
 
-def test_quantised_tensors_may_be_given_and_shown_as_real_numbers(shell: Shell, tmp_path: Path) -> None:
+def test_quantised_tensors_can_be_given_and_dumped_as_real_numbers(shell: Shell, tmp_path: Path) -> None:
     quantized = TensorType(DType.INT8, (1, 3), Quantization((0.5,), (2,)))
     file = tmp_path / "identity.tflite"
     relu = litert.one_operator("RELU", None, CallTypes((quantized,), (quantized,)), {})
@@ -140,13 +140,13 @@ def test_quantised_tensors_may_be_given_and_shown_as_real_numbers(shell: Shell, 
     assert np.frombuffer(Path("out.0").read_bytes(), np.float32).tolist() == [0, 1.5, 4]
 
 
-def test_a_report_is_written(shell: Shell, adder: Path) -> None:
+def test_a_csv_report_is_written(shell: Shell, adder: Path) -> None:
     assert shell(adder, "-p", "--backends", "reference")[0] == 0
     (report,) = Path().glob("*-adder-reference.csv")
     assert "EXECUTE" in report.read_text()
 
 
-def test_verbose_says_what_runs_where(shell: Shell, adder: Path) -> None:
+def test_verbose_output_says_which_backend_runs_the_model(shell: Shell, adder: Path) -> None:
     status, out, err = shell(adder, "-v", 1, "--backends", "reference")
     assert status == 0
     assert "reference" in err
@@ -157,7 +157,7 @@ MODES = {"0to1": (0, 1), "neg1to1": (-1, 1), "0to255": (0, 255), "neg128to127": 
 
 
 @pytest.mark.parametrize(("mode", "ends"), MODES.items(), ids=MODES.keys())
-def test_pixels_become_what_the_mode_says(shell: Shell, tmp_path: Path, mode: str, ends: tuple[float, float]) -> None:
+def test_pixels_are_scaled_as_the_mode_says(shell: Shell, tmp_path: Path, mode: str, ends: tuple[float, float]) -> None:
     picture = TensorType(DType.FLOAT32, (1, 2, 2, 1))
     file = tmp_path / "picture.tflite"
     file.write_bytes(litert.one_operator("ABS", ("AbsOptions", {}), CallTypes((picture,), (picture,)), {}))
@@ -201,11 +201,11 @@ def test_a_failure_is_one_line_on_standard_error(
         assert err.count("\n") == 1
 
 
-def test_a_traceback_is_there_for_who_asks(shell: Shell) -> None:
+def test_a_traceback_is_printed_at_verbosity_2(shell: Shell) -> None:
     assert "Traceback" in shell("nothing.tflite", "-v", 2)[2]
 
 
-def test_a_process_of_its_own_says_how_it_went() -> None:
+def test_onert_run_as_a_process_has_the_right_output_and_status() -> None:
     for model, status in ((FLOAT, 0), ("no model", 1)):
         process = subprocess.run(
             [sys.executable, "-m", "onert.tools.run", str(model)], capture_output=True, text=True, check=False
@@ -227,13 +227,13 @@ def test_the_version_is_printed(shell: Shell) -> None:
 )
 def test_a_model_can_be_inspected(capsys: pytest.CaptureFixture[str], option: tuple[str, ...], says: str) -> None:
     assert inspect.main([str(FLOAT), *option]) == 0
-    said = capsys.readouterr()
-    assert says in said.out
-    assert not said.err
+    captured = capsys.readouterr()
+    assert says in captured.out
+    assert not captured.err
 
 
-def test_what_is_no_model_cannot_be_inspected(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspecting_a_missing_model_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect.main(["nothing.tflite"]) == 1
-    said = capsys.readouterr()
-    assert not said.out
-    assert said.err.startswith("onert_inspect: nothing.tflite")
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert captured.err.startswith("onert_inspect: nothing.tflite")

@@ -1,4 +1,4 @@
-"""`onert_run` takes ONE's options, each with its meaning or a sentence on why it has none."""
+"""`onert_run` accepts the options of ONE's tool: each has its effect or a note on why it has none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X, Y = np.array([[1, 2, 3]], np.float32), np.array([[10, 20, 30]], np.float32)
 
 
 def _write(suffix: str, *arrays: np.ndarray) -> Path:
-    """The arrays as a file for --load, in the working directory."""
+    """Write the arrays to a file for --load in the working directory."""
     path = Path(f"in{suffix}")
     if suffix == ".h5":
         with h5py.File(path, "w") as file:
@@ -40,7 +40,7 @@ def _outputs(path: str) -> list[np.ndarray]:
         return [np.asarray(file["value"][str(i)]) for i in range(len(file["value"]))]
 
 
-def test_the_table_is_one_s(shell: Shell) -> None:
+def test_the_printed_table_has_the_format_of_one(shell: Shell) -> None:
     status, out, _ = shell(FLOAT, "-r", 2, "-m", "-p", "--backends", "reference")
     assert status == 0
     bar = "=" * 35
@@ -85,7 +85,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize(("arguments", "environment", "says"), NOTES.values(), ids=NOTES.keys())
-def test_what_is_not_done_as_asked_is_one_note_on_standard_error(
+def test_options_without_effect_give_one_note_on_standard_error(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], environment: dict[str, str], says: str
 ) -> None:
     for name, value in environment.items():
@@ -98,9 +98,7 @@ def test_what_is_not_done_as_asked_is_one_note_on_standard_error(
     assert line.startswith(f"onert_run: note: {says}")
 
 
-def test_inspect_notes_a_backend_that_is_missing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inspect_notes_a_missing_backend(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert inspect.main([str(FLOAT), "--ops", "--backends", "gpu;reference"]) == 0
     assert capsys.readouterr().err.startswith("onert_inspect: note: no backend is called 'gpu'")
 
@@ -117,7 +115,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("suffix", "arguments"), SHAPES.values(), ids=SHAPES.keys())
-def test_the_arrays_that_are_loaded_give_the_shapes(
+def test_input_shapes_are_taken_from_the_loaded_arrays(
     shell: Shell, adder: Path, suffix: str, arguments: tuple[str, ...]
 ) -> None:
     status, _, err = shell(adder, "--load", _write(suffix, TALL, 4 * TALL), *arguments, "-d", "out.h5")
@@ -127,7 +125,7 @@ def test_the_arrays_that_are_loaded_give_the_shapes(
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1), (1, 1, 3)])
 @pytest.mark.parametrize("suffix", [".h5", ".npz"])
-def test_outputs_are_dumped_in_another_shape(shell: Shell, adder: Path, shape: tuple[int, ...], suffix: str) -> None:
+def test_outputs_can_be_dumped_in_another_shape(shell: Shell, adder: Path, shape: tuple[int, ...], suffix: str) -> None:
     text = f"[0,[{','.join(map(str, shape))}]]"
     status, _, err = shell(adder, "-l", _write(".npz", X, Y), "--output_shape", text, "-d", f"out{suffix}")
     assert status == 0, err
@@ -135,7 +133,7 @@ def test_outputs_are_dumped_in_another_shape(shell: Shell, adder: Path, shape: t
     np.testing.assert_array_equal(found, (X + Y).reshape(shape))
 
 
-def test_ranges_are_recorded_before_the_runs_that_count(
+def test_ranges_are_recorded_in_extra_runs_before_the_measured_ones(
     shell: Shell, adder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKSPACE_DIR", "work")
@@ -150,7 +148,7 @@ def test_ranges_are_recorded_before_the_runs_that_count(
 
 
 @pytest.mark.parametrize("given", [(), ("--cpath", "code")], ids=["default", "given"])
-def test_code_is_generated_ahead_of_time_as_well(shell: Shell, adder: Path, given: tuple[str, ...]) -> None:
+def test_code_can_be_generated_ahead_of_time(shell: Shell, adder: Path, given: tuple[str, ...]) -> None:
     status, out, err = shell(adder, "-c", "llvm-gen", *given, "--shape_prepare", "[0,[2,3],1,[2,3]]")
     assert status == 0, err
     folder = Path(given[1]) if given else adder.with_suffix(".llvm")
@@ -161,7 +159,7 @@ def test_code_is_generated_ahead_of_time_as_well(shell: Shell, adder: Path, give
 
 @pytest.mark.parametrize("kind", ["int8_wo", "int16_wo"])
 @pytest.mark.parametrize("given", [(), ("--qpath", "q.tflite")], ids=["default", "given"])
-def test_weights_are_quantised_and_the_model_runs_with_them(shell: Shell, kind: str, given: tuple[str, ...]) -> None:
+def test_weights_are_quantised_and_the_quantised_model_is_run(shell: Shell, kind: str, given: tuple[str, ...]) -> None:
     shutil.copy(MODEL, "m.tflite")
     np.savez("x.npz", image=np.random.default_rng(0).uniform(0, 1, (1, 8, 8, 1)).astype(np.float32))
     for name, more in (("float", ()), ("integers", ("-q", kind, *given))):
@@ -174,8 +172,8 @@ def test_weights_are_quantised_and_the_model_runs_with_them(shell: Shell, kind: 
     assert 0 < np.abs(plain - rounded).max() < 0.02
 
 
-@pytest.mark.parametrize(("kind", "near"), [("uint8", 0.1), ("int16", 0.02)])
-def test_everything_is_quantised_by_the_ranges_of_runs_and_runs_so(shell: Shell, kind: str, near: float) -> None:
+@pytest.mark.parametrize(("kind", "tolerance"), [("uint8", 0.1), ("int16", 0.02)])
+def test_a_model_is_quantised_by_calibrated_ranges_and_run(shell: Shell, kind: str, tolerance: float) -> None:
     shutil.copy(MODEL, "m.tflite")
     np.savez("x.npz", image=np.random.default_rng(0).uniform(0, 1, (1, 8, 8, 1)).astype(np.float32))
     given = ("--load", "x.npz", "--dump")
@@ -186,7 +184,7 @@ def test_everything_is_quantised_by_the_ranges_of_runs_and_runs_so(shell: Shell,
     assert Path(f"m.{kind}.tflite").stat().st_size < MODEL.stat().st_size / 2
     assert shell(f"m.{kind}.tflite", *given, "again.npz")[0] == 0
     plain, rounded, again = (next(iter(np.load(f"{n}.npz").values())) for n in ("float", "integers", "again"))
-    assert 0 < np.abs(plain - rounded).max() < near
+    assert 0 < np.abs(plain - rounded).max() < tolerance
     assert np.array_equal(rounded, again)
     status, out, err = shell("m.tflite", "-q", kind, "--qpath", "q.tflite", "--minmax_runs", 5)
     assert status == 0, err
@@ -226,7 +224,7 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "status", "says"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_failure_is_one_sentence_and_its_status(
+def test_a_failure_gives_one_message_and_a_status(
     shell: Shell, arguments: tuple[object, ...], status: int, says: str
 ) -> None:
     found, _, err = shell(*arguments)
@@ -237,7 +235,7 @@ def test_a_failure_is_one_sentence_and_its_status(
     assert not Path("q.circle").exists()
 
 
-def test_an_operation_s_name_that_is_wrong_in_the_environment_is_one_sentence(
+def test_an_unknown_operation_in_an_environment_variable_is_reported(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OP_BACKEND_Conv", "reference")
@@ -252,7 +250,7 @@ def test_an_operation_s_name_that_is_wrong_in_the_environment_is_one_sentence(
     assert re.search(r"reference runs [1-9]\d* operations", err)
 
 
-def test_a_structure_without_weights_is_given_random_ones(shell: Shell, tmp_path: Path) -> None:
+def test_a_model_without_weights_can_be_run_with_random_ones(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "small.tnnproto"
     lines = ("1 0 1 4206624770", "x 1 3 8 8", "", "y", "1", "Convolution c 1 1 x y 1 3 4 3 3 1 1 1 1 1 -1")
     path.write_text("".join(f'"{line} ,"\n' for line in lines))

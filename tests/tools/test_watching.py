@@ -1,4 +1,4 @@
-"""What the tools show of a run and of a plan: traces, tables of times, pictures, graphs, measured times."""
+"""Traces, profiles, memory plan pictures, graphs and measured times from the tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = REPOSITORY / "nnpackage/examples/digits_float"
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -39,13 +39,13 @@ def test_run_prints_the_time_of_each_operation(capsys: pytest.CaptureFixture[str
     assert re.search(r"^operation 0 CONV_2D +llvm +2 ", out, re.MULTILINE)
 
 
-def test_a_trace_that_cannot_be_written_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_to_write_a_trace_gives_a_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("")
     assert run.main([str(DIGITS), "--trace", "file/trace.json"]) == 1
     assert capsys.readouterr().err.startswith("onert_run: the trace cannot be written to file/trace.json")
 
 
-def test_backends_are_measured_and_the_scheduler_uses_it(
+def test_the_scheduler_uses_times_measured_by_profile_backends(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WORKSPACE_DIR", "measured")
@@ -59,7 +59,7 @@ def test_backends_are_measured_and_the_scheduler_uses_it(
     assert "by measured times a run takes" in capsys.readouterr().err
 
 
-def test_the_scheduler_without_measurements_says_how_to_make_them(
+def test_the_scheduler_without_measurements_names_the_command_that_makes_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("USE_SCHEDULER", "1")
@@ -68,7 +68,7 @@ def test_the_scheduler_without_measurements_says_how_to_make_them(
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
-def test_the_picture_of_a_plan_shows_every_tensor_where_it_lies(tmp_path: Path, executor: str) -> None:
+def test_the_picture_of_a_memory_plan_shows_every_tensor_in_its_place(tmp_path: Path, executor: str) -> None:
     assert inspect.main([str(DIGITS), "--plan", "--svg", "plan.svg", "--executor", executor]) == 0
     root = ElementTree.fromstring((tmp_path / "plan.svg").read_text())
     space = "{http://www.w3.org/2000/svg}"
@@ -84,7 +84,7 @@ def test_the_picture_of_a_plan_shows_every_tensor_where_it_lies(tmp_path: Path, 
         assert bar.find(f"{space}title") is not None
         boxes.append((x, y, x + width, y + height))
     for i, (ax, ay, bx, by) in enumerate(boxes):
-        for cx, cy, dx, dy in boxes[:i]:  # tensors alive at a time do not overlap, so that no two bars do
+        for cx, cy, dx, dy in boxes[:i]:  # tensors that are alive together do not overlap, so neither do their bars
             assert min(bx, dx) - max(ax, cx) < 0.1 or min(by, dy) - max(ay, cy) < 0.1
 
 
@@ -114,7 +114,7 @@ def test_profiling_mode_measures_and_then_runs(
     monkeypatch.setenv("PROFILING_MODE", "1")
     monkeypatch.setenv("USE_SCHEDULER", "1")
     assert run.main([str(DIGITS), "-v", "1"]) == 0
-    said = capsys.readouterr()
-    assert "times are written to exec_time.json" in said.out
-    assert "MODEL_LOAD" in said.out
-    assert "by measured times a run takes" in said.err
+    captured = capsys.readouterr()
+    assert "times are written to exec_time.json" in captured.out
+    assert "MODEL_LOAD" in captured.out
+    assert "by measured times a run takes" in captured.err

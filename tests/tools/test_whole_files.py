@@ -1,4 +1,4 @@
-"""Claims about files that are there whole or not at all."""
+"""Output files are written atomically: complete or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with replacing(Path(sys.argv[1])) as file:
 """
 
 
-def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"before")
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
@@ -40,7 +40,7 @@ def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path: Path) -> None:
     assert path.read_bytes() == b"before"
 
 
-def test_a_writer_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_writer_leaves_only_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"before")
     with pytest.raises(TypeError):
@@ -49,13 +49,13 @@ def test_a_writer_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Pa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_a_new_file_has_the_mode_that_files_have(tmp_path: Path) -> None:
+def test_a_new_file_has_default_permissions(tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(b"")
     replace(tmp_path / "new", (b"whole",))
     assert (tmp_path / "new").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_what_is_no_plain_file_is_written_to_as_it_is(tmp_path: Path) -> None:
+def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "target")
     replace(link, (b"whole",))
@@ -95,10 +95,10 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_outputs_traces_and_profiles_take_their_place_when_they_are_whole(name: str, tmp_path: Path) -> None:
+def test_outputs_traces_and_profiles_replace_the_old_file_when_complete(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"before")
-    with path.open("rb") as before:  # still reads what was there, for the new file is another one
+    with path.open("rb") as before:  # still reads the old content, because the new file replaces it
         WRITERS[name](path)
         assert before.read() == b"before"
     assert path.stat().st_size
