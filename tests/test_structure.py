@@ -198,7 +198,7 @@ EXAMPLES: dict[str, tuple[str, set[str]]] = {
         {
             "onert/ir/ops/data_movement/columns.py",
             "tests/cases/onnx_pictures.py",
-            "onert/frontend/onnx/table/layers/places.py",
+            "onert/frontend/onnx/table/layers/pooled_indices.py",
             "onert/compiler/legalize/windows.py",
             "onert/compiler/legalize/decomposition.py",
         },

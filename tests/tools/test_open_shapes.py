@@ -14,7 +14,7 @@ from report_models import MACHINE
 from shared_material import SHARED
 
 import onert
-from onert.frontend.onnx.declared import declared
+from onert.frontend.onnx.declarations import read_declarations
 from onert.ir import CompileError, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -82,7 +82,7 @@ def test_dynamic_dimensions_of_real_models_get_suitable_sizes(name: str) -> None
 def test_the_table_has_every_shared_model_with_dynamic_shapes() -> None:
     if not MODELS.exists():
         pytest.skip(f"{MODELS} is not there")
-    ends = {path.stem: declared(path) for path in MODELS.glob("*.onnx")}
+    ends = {path.stem: read_declarations(path) for path in MODELS.glob("*.onnx")}
     opened = {
         name
         for name, each in ends.items()

@@ -12,7 +12,7 @@ from .tflite_metadata import IDENTIFIERS, tflite_metadata
 from .ultralytics import from_texts
 
 if TYPE_CHECKING:
-    from onert.frontend.onnx.declared import Declared
+    from onert.frontend.onnx.declarations import Declarations
     from onert.frontend.onnx.messages import ValueDeclaration
 
 
@@ -27,7 +27,9 @@ def metadata(package: Package) -> ModelMetadata:
     try:
         if bytes(content[4:8]) in IDENTIFIERS:
             return tflite_metadata(content)
-        found: Declared | None = imports.module("onert.frontend.onnx.declared").declared(bytes(content))
+        found: Declarations | None = imports.module("onert.frontend.onnx.declarations").read_declarations(
+            bytes(content)
+        )
     except ModelError as error:
         return ModelMetadata(notes=(f"the model's metadata is ignored: {error}",))
     if found is None:

@@ -10,11 +10,11 @@ from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.control_flow.refuse import Refuse
 
 from .draft import Draft, capture
-from .holding import joined_types, operand_of, type_of, value_of
 from .messages import ValueType
-from .node import Surroundings, Value
+from .node import EnclosingGraph, Value
+from .runtime_values import join_types, operand_of, type_of, value_of
 
-Side = Callable[[Surroundings], Sequence[Value]]
+BranchBuilder = Callable[[EnclosingGraph], Sequence[Value]]
 """Builds one of the subgraphs in its own scope, and returns its results."""
 
 
@@ -26,39 +26,39 @@ def tensors(values: Sequence[Value], what: str) -> list[int]:
     return found
 
 
-def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Side]) -> tuple[Value, ...]:
+def add_if(d: Draft, enclosing: EnclosingGraph, condition: int, branches: Sequence[BranchBuilder]) -> tuple[Value, ...]:
     """Add an If with two subgraphs. If only one can be built, running the other raises an error."""
-    made = around.made()
+    made = enclosing.subgraph_count()
     drafts: list[Draft | None] = []
     results: list[list[int]] = []
     kinds: list[list[ValueType]] = []
     errors: list[ModelError | RuleError] = []
-    for side in sides:
-        draft, scope = around.nested("branch")
-        before = around.made()
+    for build in branches:
+        draft, scope = enclosing.nested("branch")
+        before = enclosing.subgraph_count()
         try:
-            values = side(scope)
+            values = build(scope)
             results.append([operand_of(draft, value) for value in values])
             kinds.append([type_of(draft, value) for value in values])
             drafts.append(draft)
         except (ModelError, RuleError) as error:
-            around.forget(before)
+            enclosing.truncate_subgraphs(before)
             errors.append(error)
             drafts.append(None)
             results.append([])
     whole = next((at for at, draft in enumerate(drafts) if draft is not None), None)
     if whole is None:
-        around.forget(made)
+        enclosing.truncate_subgraphs(made)
         raise errors[0]
-    ready = [draft if draft is not None else around.nested("branch")[0] for draft in drafts]
+    ready = [draft if draft is not None else enclosing.nested("branch")[0] for draft in drafts]
     for at in (at for at, draft in enumerate(drafts) if draft is None):
         refused = tuple(_type(ready[whole], i) for i in results[whole])
         results[at] = list(ready[at].emit(Refuse(str(errors[0]), refused), (), refused))
     types = _joined(ready, results)
-    given = shared_inputs(d, ready, [()] * len(ready))
-    numbers = [around.finish(draft, found) for draft, found in zip(ready, results, strict=True)]
+    given = share_captures(d, ready, [()] * len(ready))
+    numbers = [enclosing.finish(draft, found) for draft, found in zip(ready, results, strict=True)]
     found = d.emit(If(numbers[0], numbers[1], types, refusable=True), (condition, *given), types)
-    known = [joined_types(*pair) for pair in zip(*kinds, strict=True)] if len(kinds) == 2 else kinds[0]
+    known = [join_types(*pair) for pair in zip(*kinds, strict=True)] if len(kinds) == 2 else kinds[0]
     return tuple(value_of(operand, kind) for operand, kind in zip(found, known, strict=True))
 
 
@@ -75,7 +75,7 @@ def _joined(drafts: Sequence[Draft], results: Sequence[Sequence[int]]) -> tuple[
     return tuple(join(a, b) for a, b in zip(first, second, strict=True))
 
 
-def shared_inputs(d: Draft, drafts: Sequence[Draft], own: Sequence[Sequence[int]]) -> list[int]:
+def share_captures(d: Draft, drafts: Sequence[Draft], own: Sequence[Sequence[int]]) -> list[int]:
     """The operands captured by any of the subgraphs. All get all of them, in this order, after their own inputs."""
     given: dict[int, None] = {}
     for draft in drafts:

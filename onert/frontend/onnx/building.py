@@ -55,7 +55,7 @@ _LARGEST = {
 _NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4)
 
 
-def converted(d: Draft, x: int, to: DType, *, saturate: bool = True, rounding: str = "up") -> int:
+def convert(d: Draft, x: int, to: DType, *, saturate: bool = True, rounding: str = "up") -> int:
     """The operand converted by ONNX's rules: integers narrower than a byte wrap, 8-bit floats saturate.
 
     `rounding` to powers of two (E8M0) is "up", "down" or "nearest".
@@ -129,7 +129,7 @@ def reshape_by(d: Draft, x: int, shape: int) -> int:
 
     If exactly one dimension is unknown and all others are positive, the reshape infers it instead of reading it.
     """
-    known = d.known(shape)
+    known = d.known_elements(shape)
     if known is not None:
         entries = [None if v is None else int(v) for v in known.reshape(-1)]
         if None not in entries:
@@ -143,7 +143,7 @@ def reshape_by(d: Draft, x: int, shape: int) -> int:
     return found
 
 
-def joined(d: Draft, parts: Sequence[int]) -> int:
+def concat(d: Draft, parts: Sequence[int]) -> int:
     """The concatenation of int64 vectors."""
     return parts[0] if len(parts) == 1 else d.add(Concat(0), *parts)
 
@@ -158,13 +158,13 @@ def require_rank(d: Draft, x: int, least: int = 0) -> int:
     return type_.rank
 
 
-def to_front(rank: int) -> tuple[int, ...]:
+def to_channels_last(rank: int) -> tuple[int, ...]:
     """The permutation that moves the channel axis from 1 to the end."""
     return (0, *range(2, rank), 1)
 
 
-def to_back(rank: int) -> tuple[int, ...]:
-    """The inverse of `to_front`."""
+def to_channels_first(rank: int) -> tuple[int, ...]:
+    """The inverse of `to_channels_last`."""
     return (0, rank - 1, *range(1, rank - 1))
 
 

@@ -43,7 +43,7 @@ class Draft(Making):
         """The elements of a constant; None for other operands."""
         return self.type(operand).value
 
-    def known(self, operand: int) -> Known:
+    def known_elements(self, operand: int) -> Known:
         """The known elements of a small integer tensor."""
         found = self._known.get(operand)
         return of_constant(self.type(operand)) if found is None else found
@@ -57,7 +57,7 @@ class Draft(Making):
         """The number of operands so far."""
         return len(self._operands)
 
-    def named(self, operand: int) -> str:
+    def operand_name(self, operand: int) -> str:
         return self._operands[operand].name
 
     def name_operand(self, operand: int, name: str) -> None:
@@ -96,7 +96,7 @@ class Draft(Making):
             return folded
         known = None
         if len(results) == 1:
-            known = derive(op, types, [None if i is None else self.known(i) for i in given])
+            known = derive(op, types, [None if i is None else self.known_elements(i) for i in given])
             if known is not None and None not in known.flat:
                 return (self.constant(known.astype(results[0].dtype.numpy), results[0].dtype),)
         outputs = tuple(self._operand(Operand(t)) for t in results)
@@ -133,7 +133,7 @@ class Draft(Making):
         arrays = evaluate(op, values, CallTypes(types, results))
         return tuple(self.constant(a, t.dtype) for a, t in zip(arrays, results, strict=True))
 
-    def quantized(self, operand: int, quantization: Quantization) -> int:
+    def with_quantization(self, operand: int, quantization: Quantization) -> int:
         """The integers with the given quantisation in their type."""
         type_ = evolve(self.type(operand), quantization=quantization)
         if type_.value is not None:
@@ -145,13 +145,13 @@ class Draft(Making):
         self._operations.pop()
         del self._operands[min(outputs) :]
 
-    def copied(self, operand: int, name: str) -> int:
+    def add_copy(self, operand: int, name: str) -> int:
         """A named copy, which is never folded."""
         copy = self._operand(Operand(self.type(operand).with_data(None), name))
         self._operations.append(Operation(Copy(), (operand,), (copy,), self.place or f"output '{name}'"))
         return copy
 
-    def known_as(self, operand: int, known: Known) -> None:
+    def set_known_elements(self, operand: int, known: Known) -> None:
         """Record the known elements of an operand."""
         if known is not None:
             self._known[operand] = known
@@ -166,10 +166,10 @@ class Draft(Making):
 def capture(outer: Draft, inner: Draft, operand: int) -> int:
     """An operand of `outer` inside a subgraph that it runs: as a constant if it is one, otherwise as an added input."""
     if operand not in inner.captured:
-        type_, name = outer.type(operand), outer.named(operand)
+        type_, name = outer.type(operand), outer.operand_name(operand)
         if type_.value is not None:
             inner.captured[operand] = inner.constant(type_.value, type_.dtype, name)
         else:
             inner.captured[operand] = inner.input(type_, name)
-            inner.known_as(inner.captured[operand], outer.known(operand))
+            inner.set_known_elements(inner.captured[operand], outer.known_elements(operand))
     return inner.captured[operand]

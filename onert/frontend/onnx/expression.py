@@ -28,8 +28,8 @@ def _binary(kind: BinaryKind) -> Callable[[Expression, Expression | float], Expr
     return lambda self, other: self.binary(kind, other)
 
 
-def _compared(kind: ComparisonKind) -> Callable[[Expression, Expression | float], Expression]:
-    return lambda self, other: self.compared(kind, other)
+def _compare(kind: ComparisonKind) -> Callable[[Expression, Expression | float], Expression]:
+    return lambda self, other: self.compare(kind, other)
 
 
 @frozen(eq=False)
@@ -68,17 +68,17 @@ class Expression:
         """A constant scalar of this element type."""
         return self.of(building.like(self.draft, self.operand, value))
 
-    def _beside(self, other: Expression | float) -> int:
+    def _as_operand(self, other: Expression | float) -> int:
         return other.operand if isinstance(other, Expression) else building.like(self.draft, self.operand, other)
 
     def binary(self, kind: BinaryKind, other: Expression | float) -> Expression:
-        return self.of(self.draft.add(Binary(kind), self.operand, self._beside(other)))
+        return self.of(self.draft.add(Binary(kind), self.operand, self._as_operand(other)))
 
     def unary(self, kind: UnaryKind) -> Expression:
         return self.of(self.draft.add(Unary(kind), self.operand))
 
-    def compared(self, kind: ComparisonKind, other: Expression | float) -> Expression:
-        return self.of(self.draft.add(Comparison(kind), self.operand, self._beside(other)))
+    def compare(self, kind: ComparisonKind, other: Expression | float) -> Expression:
+        return self.of(self.draft.add(Comparison(kind), self.operand, self._as_operand(other)))
 
     __add__ = __radd__ = _binary(BinaryKind.ADD)
     __sub__ = _binary(BinaryKind.SUB)
@@ -88,11 +88,11 @@ class Expression:
     __or__ = _binary(BinaryKind.LOGICAL_OR)
     at_least = _binary(BinaryKind.MAXIMUM)
     at_most = _binary(BinaryKind.MINIMUM)
-    __lt__ = _compared(ComparisonKind.LESS)
-    __le__ = _compared(ComparisonKind.LESS_EQUAL)
-    __gt__ = _compared(ComparisonKind.GREATER)
-    __ge__ = _compared(ComparisonKind.GREATER_EQUAL)
-    equals = _compared(ComparisonKind.EQUAL)
+    __lt__ = _compare(ComparisonKind.LESS)
+    __le__ = _compare(ComparisonKind.LESS_EQUAL)
+    __gt__ = _compare(ComparisonKind.GREATER)
+    __ge__ = _compare(ComparisonKind.GREATER_EQUAL)
+    equals = _compare(ComparisonKind.EQUAL)
 
     def __rsub__(self, other: float) -> Expression:
         return self.like(other) - self
@@ -110,9 +110,9 @@ class Expression:
         """Batched matrix multiplication; batch dimensions broadcast."""
         return self.of(self.draft.add(BatchMatMul(), self.operand, other.operand))
 
-    def choose(self, one: Expression, other: Expression | float) -> Expression:
+    def select(self, one: Expression, other: Expression | float) -> Expression:
         """Elements of `one` where this is true, otherwise of `other`."""
-        return self.of(self.draft.add(Select(), self.operand, one.operand, one._beside(other)))
+        return self.of(self.draft.add(Select(), self.operand, one.operand, one._as_operand(other)))
 
     def cast(self, to: DType) -> Expression:
         return self.of(building.cast(self.draft, self.operand, to))
@@ -128,15 +128,15 @@ class Expression:
         """Reshaped; one dimension may be None, which is inferred from the others."""
         return self.of(building.reshape(self.draft, self.operand, dims))
 
-    def reshaped(self, *dims: int | Expression) -> Expression:
+    def reshape_by(self, *dims: int | Expression) -> Expression:
         """Reshaped to dimensions some of which are int64 operands of rank 1."""
         parts = [building.ints(self.draft, [d]) if isinstance(d, int) else d.operand for d in dims]
-        return self.of(building.reshape_by(self.draft, self.operand, building.joined(self.draft, parts)))
+        return self.of(building.reshape_by(self.draft, self.operand, building.concat(self.draft, parts)))
 
     def transpose(self, *order: int) -> Expression:
         return self.of(building.transpose(self.draft, self.operand, order))
 
-    def expand(self, axis: int) -> Expression:
+    def unsqueeze(self, axis: int) -> Expression:
         """With a dimension of size 1 inserted at `axis`."""
         return self.of(self.draft.add(ExpandDims(), self.operand, self.draft.constant(axis, DType.INT32)))
 
@@ -151,7 +151,7 @@ class Expression:
         """The size of a dimension, as an int64 vector of one element."""
         return self.of(building.dimension(self.draft, self.operand, axis))
 
-    def known(self, axis: int, what: str) -> int:
+    def known_size(self, axis: int, what: str) -> int:
         """The size of a dimension. Raises ModelError, naming this operand `what`, if it is missing or unknown."""
         if axis >= self.rank:
             raise ModelError(f"{what} is {self.type}, expected at least {axis + 1} dimensions")
@@ -170,7 +170,7 @@ class Expression:
             places = building.ints(self.draft, indices)
         return self.of(self.draft.add(Gather(axis), self.operand, places))
 
-    def joined(self, others: Sequence[Expression], axis: int) -> Expression:
+    def concat(self, others: Sequence[Expression], axis: int) -> Expression:
         """The concatenation of this and others along an axis."""
         return self.of(self.draft.add(Concat(axis), self.operand, *(o.operand for o in others)))
 
@@ -178,7 +178,7 @@ class Expression:
         """Broadcast to a shape, which is an int64 operand."""
         return self.of(self.draft.add(BroadcastTo(), self.operand, shape.operand))
 
-    def count(self) -> Expression:
+    def arange(self) -> Expression:
         """The integers from 0 up to, but excluding, this int64 scalar."""
         zero, one = (self.draft.constant(v, DType.INT64) for v in (0, 1))
         return self.of(self.draft.add(Range(), zero, self.scalar().operand, one))

@@ -10,11 +10,11 @@ from onert.ir import Array, DType, ModelError, RuleError, Subgraph, TensorType
 from onert.ir.process.budget import Budget
 
 from . import messages
-from .branching import Side, branched
+from .branching import BranchBuilder, add_if
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import Fork, Held, Node, Optional_, Results, Sequence_, Spliced, Surroundings, Value, order
+from .node import EnclosingGraph, Fork, Node, Optional_, Results, RuntimeValue, Sequence_, Splice, Value, order
 from .table import TABLE
 
 NEWEST = 28
@@ -77,7 +77,7 @@ class Scope:
         if name in self.names:
             raise ModelError(f"'{name}' is defined twice")
         self.names[name] = value
-        if isinstance(value, int | Held):
+        if isinstance(value, int | RuntimeValue):
             self.draft.name_operand(value if isinstance(value, int) else value.operand, name)
 
     def read_initializers(self, graph: Graph) -> None:
@@ -109,20 +109,20 @@ class Scope:
                 self.draft.place = before
             if isinstance(found, Fork):
                 try:
-                    return self._forked(found, node, nodes[at + 1 :], outputs)
+                    return self._fork(found, node, nodes[at + 1 :], outputs)
                 except (ModelError, RuleError) as error:
                     raise ModelError(f"{place}: {error}") from error
-            if isinstance(found, Spliced):
-                return self._spliced(found.graph, (place, node), nodes[at + 1 :], outputs)
+            if isinstance(found, Splice):
+                return self._splice(found.graph, (place, node), nodes[at + 1 :], outputs)
         return tuple(self.find(name) for name in outputs)
 
-    def _forked(
+    def _fork(
         self, fork: Fork, node: messages.Node, rest: Sequence[Placed], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """Branches that each include all following nodes, because within one branch the ranks are known."""
 
-        def side(branch: Graph | Callable[[Draft], tuple[int, ...]]) -> Side:
-            def make(scope: Surroundings) -> tuple[Value, ...]:
+        def builder(branch: Graph | Callable[[Draft], tuple[int, ...]]) -> BranchBuilder:
+            def build(scope: EnclosingGraph) -> tuple[Value, ...]:
                 assert isinstance(scope, Scope)
                 made = scope.inline(branch, ()) if isinstance(branch, Graph) else branch(scope.draft)
                 for name, value in zip(node.outputs, made, strict=True):
@@ -130,11 +130,11 @@ class Scope:
                         scope.bind(name, value)
                 return scope._read_placed(rest, outputs)
 
-            return make
+            return build
 
-        return branched(self.draft, self, fork.condition, [side(branch) for branch in fork.branches])
+        return add_if(self.draft, self, fork.condition, [builder(branch) for branch in fork.branches])
 
-    def _spliced(
+    def _splice(
         self, graph: Graph, placed: Placed, rest: Sequence[Placed], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """Import a graph in place of a node, and the nodes after it, in one scope."""
@@ -147,7 +147,7 @@ class Scope:
         scope.read_initializers(graph)
         return scope._read_placed([*self._placed(mine, f"{place}: "), *rest], outputs)
 
-    def _read(self, node: messages.Node) -> Fork | Spliced | None:
+    def _read(self, node: messages.Node) -> Fork | Splice | None:
         """Add a node's operations. An If whose branches must include what follows is returned instead."""
         self.context.steps.spend(10, "reading its nodes")
         inputs = tuple(self._given(name) if name else None for name in node.inputs)
@@ -159,7 +159,7 @@ class Scope:
             version = self.context.version(node.domain)
             seen = Node(node.op_type, node.domain, version, inputs, node.outputs, attributes, self.draft, self)
             given = _imported(seen)
-            if isinstance(given, Fork | Spliced):
+            if isinstance(given, Fork | Splice):
                 return given
             results = given if isinstance(given, tuple) else (given,)
         for index, name in enumerate(node.outputs):
@@ -226,13 +226,13 @@ class Scope:
         self.read_initializers(graph)
         return self.read_nodes(graph.nodes, [declared.name for declared in graph.outputs])
 
-    def made(self) -> int:
+    def subgraph_count(self) -> int:
         """The number of subgraphs of the model so far."""
         return len(self.context.subgraphs)
 
-    def forget(self, made: int) -> None:
-        """Remove the subgraphs beyond the first `made`; nothing may run them."""
-        del self.context.subgraphs[made:]
+    def truncate_subgraphs(self, count: int) -> None:
+        """Remove the subgraphs beyond the first `count`; nothing may run them."""
+        del self.context.subgraphs[count:]
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
         """Add a completed subgraph to the model, and return its index."""
@@ -265,8 +265,8 @@ def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (),
             found.append(operand)
             continue
         shared = operand in found or draft.is_input(operand) or draft.value(operand) is not None
-        if shared or (name and draft.named(operand) != name):
-            operand = draft.copied(operand, name)
+        if shared or (name and draft.operand_name(operand) != name):
+            operand = draft.add_copy(operand, name)
         found.append(operand)
     return found
 
@@ -283,8 +283,8 @@ def _across(outer: Draft, inner: Draft, value: Value) -> Value:
     """A value of an enclosing subgraph inside a nested one: constants are repeated, others become added inputs."""
     if isinstance(value, Sequence_):
         return Sequence_(tuple(capture(outer, inner, i) for i in value.items), value.element)
-    if isinstance(value, Held):
-        return Held(capture(outer, inner, value.operand), value.type)
+    if isinstance(value, RuntimeValue):
+        return RuntimeValue(capture(outer, inner, value.operand), value.type)
     if isinstance(value, Optional_):
         content = None if value.content is None else _across(outer, inner, value.content)
         assert not isinstance(content, Optional_)

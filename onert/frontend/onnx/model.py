@@ -14,8 +14,8 @@ from onert.ir.process.budget import Budget
 from .draft import Draft
 from .elements import Storage
 from .graph import NEWEST, Context, Scope, own_results
-from .holding import operand_of, value_of
 from .messages import Columns, Graph, Model, Node, ValueDeclaration, columns, read_model
+from .runtime_values import operand_of, value_of
 from .table import TABLE
 from .wire import Message, budget
 

@@ -27,7 +27,7 @@ class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apa
 
 
 @frozen(eq=False)
-class Held:
+class RuntimeValue:
     """A sequence or optional whose content is known only at run time: an operand of type VARIANT, and its ONNX type."""
 
     operand: int
@@ -38,7 +38,7 @@ class Held:
 class Optional_:  # noqa: N801
     """An ONNX optional that is known to be empty (None) or not."""
 
-    content: int | Sequence_ | Held | None
+    content: int | Sequence_ | RuntimeValue | None
 
 
 @frozen(eq=False)
@@ -53,30 +53,30 @@ class Fork:
 
 
 @frozen(eq=False)
-class Spliced:
+class Splice:
     """A graph whose nodes replace a node, so that what follows it can become part of a fork inside the graph."""
 
     graph: Graph
 
 
-Value = int | Sequence_ | Optional_ | Held
+Value = int | Sequence_ | Optional_ | RuntimeValue
 """The value of a name: an operand, or what is known of a sequence or an optional."""
 
 
-class Surroundings(Protocol):
+class EnclosingGraph(Protocol):
     """What a node with graphs of its own may use of its enclosing graph."""
 
     def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Inline a graph, and return its results."""
 
-    def nested(self, name: str) -> tuple[Draft, Surroundings]:
+    def nested(self, name: str) -> tuple[Draft, EnclosingGraph]:
         """A new subgraph, and the scope of graphs imported into it; captured values become its inputs."""
 
-    def made(self) -> int:
+    def subgraph_count(self) -> int:
         """The number of subgraphs of the model so far."""
 
-    def forget(self, made: int) -> None:
-        """Remove the subgraphs beyond the first `made`; nothing may run them."""
+    def truncate_subgraphs(self, count: int) -> None:
+        """Remove the subgraphs beyond the first `count`; nothing may run them."""
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
         """Add a completed subgraph to the model, and return its index."""
@@ -106,7 +106,7 @@ class Node:
     """Names of the results; empty for an unused one."""
     attributes: Mapping[str, Attribute]
     draft: Draft
-    around: Surroundings
+    enclosing: EnclosingGraph
 
     def has(self, index: int) -> bool:
         """Whether an input is present."""
@@ -125,7 +125,7 @@ class Node:
         if isinstance(found, Optional_) and isinstance(found.content, int):
             return found.content
         if not isinstance(found, int):
-            kind = found.type.kind if isinstance(found, Held) else type(found).__name__.strip("_").lower()
+            kind = found.type.kind if isinstance(found, RuntimeValue) else type(found).__name__.strip("_").lower()
             raise ModelError(f"input {index} is {'an' if kind == 'optional' else 'a'} {kind}, expected a tensor")
         return found
 
@@ -155,7 +155,7 @@ class Node:
             raise ModelError(f"{name} (input {index}) is {self.type(index)}, expected {count} elements")
         return found
 
-    def wants(self, index: int) -> bool:
+    def uses_output(self, index: int) -> bool:
         """Whether a result is used."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
@@ -167,7 +167,7 @@ class Node:
             raise ModelError(f"attribute {name} is of kind {found.kind.name}, expected {kind.name}")
         return found.content
 
-    def given(self, name: str) -> bool:
+    def has_attribute(self, name: str) -> bool:
         """Whether an attribute is present."""
         return name in self.attributes
 
@@ -209,7 +209,7 @@ class Node:
 
     def element_type(self, name: str, default: DType | None = None) -> DType:
         """The element type whose number an attribute holds."""
-        if default is not None and not self.given(name):
+        if default is not None and not self.has_attribute(name):
             return default
         return element_type(self.integer(name))
 
@@ -225,17 +225,17 @@ class Node:
         if attribute is None:
             return None
         if isinstance(attribute.content, SparseTensor):
-            return self.around.dense(attribute.content)
+            return self.enclosing.dense(attribute.content)
         if not isinstance(attribute.content, Tensor):
             raise ModelError(f"attribute {name} is of kind {attribute.kind.name}, expected TENSOR")
-        return self.around.array(attribute.content)
+        return self.enclosing.array(attribute.content)
 
     def value_type(self, name: str) -> ValueType | None:
         found = self._content(name, Kind.TYPE_PROTO)
         return found if isinstance(found, ValueType) else None
 
 
-Results = Value | tuple[Value | None, ...] | Fork | Spliced
+Results = Value | tuple[Value | None, ...] | Fork | Splice
 Importer = Callable[[Node], Results]
 """Adds a node's operations to the draft, and returns its results. Raises ModelError or RuleError without the place."""
 

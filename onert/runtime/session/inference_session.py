@@ -15,7 +15,7 @@ import numpy as np
 from onert import compiler
 from onert.backend.registry import load_backends
 from onert.exec import Execution
-from onert.frontend.onnx.declared import Declared, declared
+from onert.frontend.onnx.declarations import Declarations, read_declarations
 from onert.frontend.onnx.messages import ValueDeclaration, ValueType
 from onert.frontend.onnx.onnx_format import with_initializers
 from onert.ir import Array, DType, OnertError, Package
@@ -91,13 +91,13 @@ class InferenceSession:
                 found[end.name] = known
         return found
 
-    def _ends(self) -> Declared:
+    def _ends(self) -> Declarations:
         """The inputs and outputs that an ONNX file declares; for another format, those of the program."""
         if self._declared is not None:
             return self._declared
         sides = (self._program.inputs, self._program.outputs)
         ends = [tuple(ValueDeclaration(i.name, ValueType("tensor", i.dtype, i.open_shape)) for i in s) for s in sides]
-        return Declared(ends[0], ends[1])
+        return Declarations(ends[0], ends[1])
 
     # ---- descriptions
 
@@ -301,7 +301,7 @@ def _require_going(run_options: RunOptions | None) -> None:
         raise FailedRun("the run's options request its termination")
 
 
-def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | None]:
+def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declarations | None]:
     """The model, and its declarations. Errors are ONNX Runtime's."""
     if not isinstance(source, bytes | str | os.PathLike):
         raise TypeError(f"a session is given a {type(source).__name__}, expected a path or bytes")
@@ -310,7 +310,7 @@ def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | N
         raise NoSuchFile(f"there is no file {place}")
     try:
         given = choices.initializers
-        return with_initializers(place, given) if given else load(place), declared(place)
+        return with_initializers(place, given) if given else load(place), read_declarations(place)
     except OnertError as error:
         raise _kind(place)(str(error)) from error
 
@@ -318,6 +318,6 @@ def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | N
 def _kind(source: Path | bytes) -> type[ArgumentError]:
     """The error class for a model that cannot be loaded: InvalidGraph if it has a graph, else InvalidProtobuf."""
     try:
-        return InvalidProtobuf if declared(source) is None else InvalidGraph
+        return InvalidProtobuf if read_declarations(source) is None else InvalidGraph
     except (OnertError, OSError):
         return InvalidProtobuf

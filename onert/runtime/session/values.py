@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.onnx.declared import Declared, type_name
+from onert.frontend.onnx.declarations import Declarations, type_name
 from onert.frontend.onnx.element_types import element_number, element_type
 from onert.frontend.onnx.messages import Columns, ValueDeclaration, ValueType
 from onert.ir import Array, DType
@@ -39,7 +39,7 @@ def node_argument(declared: ValueDeclaration) -> NodeArg:
 class ModelMetadata:
     """The producer of a model, its description, and other metadata."""
 
-    def __init__(self, described: Declared) -> None:
+    def __init__(self, described: Declarations) -> None:
         self.producer_name = described.producer
         self.graph_name = described.graph
         self.domain = described.domain

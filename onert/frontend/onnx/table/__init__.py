@@ -24,7 +24,7 @@ FAMILIES = (
     "layers.losses",
     "layers.integers",
     "layers.quantized",
-    "layers.places",
+    "layers.pooled_indices",
     "elements.randomness",
     "control",
     "elements.quantization",

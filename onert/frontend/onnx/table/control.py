@@ -7,32 +7,32 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
+from onert.frontend.onnx.branching import BranchBuilder, add_if, share_captures, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.expression import Expression
-from onert.frontend.onnx.holding import (
+from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
+from onert.frontend.onnx.node import (
+    EnclosingGraph,
+    Fork,
+    Importer,
+    Node,
+    Results,
+    RuntimeValue,
+    Sequence_,
+    Splice,
+    Value,
+)
+from onert.frontend.onnx.runtime_values import (
     EMPTY,
+    entry_at,
+    entry_rank,
     operand_of,
-    rank_in,
-    taken,
     type_of,
     value_of,
     with_entry,
     with_rank,
     without_shape,
-)
-from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
-from onert.frontend.onnx.node import (
-    Fork,
-    Held,
-    Importer,
-    Node,
-    Results,
-    Sequence_,
-    Spliced,
-    Surroundings,
-    Value,
 )
 from onert.ir import DType, ModelError, RuleError, TensorType
 from onert.ir.analysis.model_inference import join
@@ -46,7 +46,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.shape import normalize_axis
 
-from .rounds import Rounds
+from .trip_counts import LoopBody
 
 _UNROLLED = 32
 """The maximum number of iterations of a loop that is unrolled."""
@@ -66,14 +66,14 @@ def _if(node: Node) -> Results:
         if known.size != 1:
             raise ModelError(f"the condition has {known.size} elements, expected 1")
         chosen = branches[0] if known.reshape(-1)[0] else branches[1]
-        return Spliced(chosen) if _may_fork(chosen) else node.around.inline(chosen, ())
-    made = node.around.made()
-    results = branched(d, node.around, condition, [_side(graph) for graph in branches])
+        return Splice(chosen) if _may_fork(chosen) else node.enclosing.inline(chosen, ())
+    made = node.enclosing.subgraph_count()
+    results = add_if(d, node.enclosing, condition, [_branch(graph) for graph in branches])
     operands = [operand_of(d, value) for value in results]
     if all(d.type(i).ranked for i in operands):
         return results
     d.undo(operands)
-    node.around.forget(made)
+    node.enclosing.truncate_subgraphs(made)
     return Fork(condition, branches)
 
 
@@ -82,22 +82,22 @@ def _may_fork(graph: Graph) -> bool:
     return any(n.op_type == "If" or (n.op_type == "Squeeze" and len(n.inputs) == 1) for n in graph.nodes)
 
 
-def _side(graph: Graph) -> Side:
+def _branch(graph: Graph) -> BranchBuilder:
     return lambda scope: scope.inline(graph, ())
 
 
-Round = Callable[[Draft, Surroundings, int, int, list[int]], tuple[int, list[int], list[int]]]
+Body = Callable[[Draft, EnclosingGraph, int, int, list[int]], tuple[int, list[int], list[int]]]
 """Builds one iteration, given a subgraph and its scope, the iteration number, the condition and the state. Returns the
 next condition and state, and the entries added to each list."""
 
 
-def looped(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> tuple[list[int], list[int]]:
+def add_loop(node: Node, trips: int | None, start: int, initial: list[int], each: Body) -> tuple[list[int], list[int]]:
     """Add a While over (iteration, condition, state, lists, captured operands); returns the final state and lists."""
     d = node.draft
     types = [d.type(i).with_data(None) for i in initial]
     for _ in range(_WIDENED):
-        made = node.around.made()
-        inner, scope = node.around.nested("body")
+        made = node.enclosing.subgraph_count()
+        inner, scope = node.enclosing.nested("body")
         at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
         state = [inner.input(t) for t in types]
         following, found, items = each(inner, scope, at, go, state)
@@ -109,12 +109,12 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
         if wider == types:
             break
         types = wider
-        node.around.forget(made)
+        node.enclosing.truncate_subgraphs(made)
     else:
         raise ModelError("the shapes of its state vary in more dimensions with every iteration")
-    lists = [_List(inner, item) for item in items]
+    lists = [_ScanOutput(inner, item) for item in items]
     extra = [inner.input(entry.type) for entry in lists]
-    grown = [entry.grown(inner, x) for entry, x in zip(lists, extra, strict=True)]
+    grown = [entry.append(inner, x) for entry, x in zip(lists, extra, strict=True)]
     count = inner.add(Binary(BinaryKind.ADD), at, inner.constant(1, DType.INT64))
     more = reshape(inner, following, ())
     asks = Draft("condition", d.steps, d.memory)
@@ -130,20 +130,20 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
     else:
         goes = own[1]
     first = 2 + len(types) + len(lists)
-    captured = shared_inputs(d, (inner, asks), ([at, go, *state, *extra], asks.inputs[:first]))
+    captured = share_captures(d, (inner, asks), ([at, go, *state, *extra], asks.inputs[:first]))
     passed = [inner.captured[outer] for outer in captured]
     begin = [d.constant(0, DType.INT64), start, *initial, *(entry.empty(d) for entry in lists), *captured]
     results = [d.type(i).with_data(None) for i in begin]
     results[2 : 2 + len(types)] = types
     results[2 + len(types) : first] = [entry.type for entry in lists]
-    body = node.around.finish(inner, [count, more, *found, *grown, *passed])
-    condition = node.around.finish(asks, [goes])
+    body = node.enclosing.finish(inner, [count, more, *found, *grown, *passed])
+    condition = node.enclosing.finish(asks, [goes])
     out = d.emit(While(condition, body, tuple(results)), begin, results)
-    whole = [entry.whole(d, items) for entry, items in zip(lists, out[2 + len(types) : first], strict=True)]
+    whole = [entry.stacked(d, items) for entry, items in zip(lists, out[2 + len(types) : first], strict=True)]
     return list(out[2 : 2 + len(types)]), whole
 
 
-class _List:
+class _ScanOutput:
     """The entries that a loop's iterations add, along a new first axis; a sequence if their shapes may differ."""
 
     def __init__(self, inner: Draft, item: int) -> None:
@@ -158,12 +158,12 @@ class _List:
         shape = (0, *(s or 0 for s in self.type.shape[1:]))
         return d.constant(np.zeros(shape, self.type.dtype.numpy), self.type.dtype)
 
-    def grown(self, inner: Draft, items: int) -> int:
+    def append(self, inner: Draft, items: int) -> int:
         if self.type is VARIANT:
             return inner.add(SequenceInsert(), items, self.item)
         return inner.add(Concat(0), items, inner.add(ExpandDims(), self.item, inner.constant(0, DType.INT32)))
 
-    def whole(self, d: Draft, items: int) -> int:
+    def stacked(self, d: Draft, items: int) -> int:
         """The list as a tensor, after the loop."""
         if self.type is not VARIANT:
             return items
@@ -187,7 +187,7 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     if trips is None and not node.has(1):
         raise ModelError("the loop has neither a trip count nor a condition, and never ends")
 
-    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+    def each(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         given = (value_of(operand, kind) for operand, kind in zip(now, kinds, strict=True))
         values = scope.inline(body, (at, go, *given))
         after[:] = [type_of(inner, value) for value in values[1 : 1 + count]]
@@ -202,22 +202,24 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     filled: list[bool] = []  # whether an iteration returns the content of an optional
     after: list[ValueType] = []  # the types of the state after an iteration
     lists = [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
-    ranked = _ranked(node, values, state, each, kinds, after) if lists else False
-    counted = _counted(node, trips, start, state, each)
+    ranked = _set_ranks(node, values, state, each, kinds, after) if lists else False
+    counted = _trip_count(node, trips, start, state, each)
     if counted is not None:
         trips, start = counted, d.constant(np.array(True), DType.BOOL)
-    last, stacked = looped(node, trips, start, state, _going_on(each) if counted is not None else each)
-    if ranked and any(rank_in(after[at]) != rank_in(kinds[at]) for at in lists):
+    last, stacked = add_loop(node, trips, start, state, _without_condition(each) if counted is not None else each)
+    if ranked and any(entry_rank(after[at]) != entry_rank(kinds[at]) for at in lists):
         raise ModelError("the tensors that its iterations add to a sequence vary in rank")
-    behind = []
+    final = []
     for operand, kind, full in zip(last, kinds, filled, strict=True):
         value = value_of(operand, kind)
-        behind.append(taken(d, value, d.constant(0, DType.INT64)) if full and isinstance(value, Held) else value)
-    return (*behind, *stacked)
+        final.append(
+            entry_at(d, value, d.constant(0, DType.INT64)) if full and isinstance(value, RuntimeValue) else value
+        )
+    return (*final, *stacked)
 
 
-def _ranked(
-    node: Node, values: Sequence[Value], state: list[int], each: Round, kinds: list[ValueType], after: list[ValueType]
+def _set_ranks(
+    node: Node, values: Sequence[Value], state: list[int], each: Body, kinds: list[ValueType], after: list[ValueType]
 ) -> bool:
     """Set the rank of the tensors in the state's sequences in `kinds`, if iterations preserve it; whether they do."""
     said, lists = list(kinds), [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
@@ -228,11 +230,11 @@ def _ranked(
             else with_rank(type_of(node.draft, value))
         )
     try:
-        _first(node, state, each)
+        _trial_iteration(node, state, each)
         for at in lists:
             kinds[at] = with_rank(with_entry(kinds[at], after[at].element or ValueType("tensor")))
-        _first(node, state, each)
-        agreed = all(rank_in(after[at]) == rank_in(kinds[at]) for at in lists)
+        _trial_iteration(node, state, each)
+        agreed = all(entry_rank(after[at]) == entry_rank(kinds[at]) for at in lists)
     except (ModelError, RuleError):  # an iteration reads from a sequence that is initially empty
         agreed = False
     if not agreed:
@@ -240,11 +242,11 @@ def _ranked(
     return agreed
 
 
-def _counted(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> int | None:
+def _trip_count(node: Node, trips: int | None, start: int, initial: list[int], each: Body) -> int | None:
     """The trip count of a loop whose condition only counts; None for any other loop."""
     d = node.draft
-    rounds, condition = _first(node, initial, each)
-    times = rounds.most(condition)
+    loop, condition = _trial_iteration(node, initial, each)
+    times = loop.trip_bounds(condition)
     if times is None:
         return None
     bounds = [Expression(d, found) + 1 for found in times]
@@ -259,24 +261,24 @@ def _counted(node: Node, trips: int | None, start: int, initial: list[int], each
     )
 
 
-def _first(node: Node, initial: list[int], each: Round) -> tuple[Rounds, int]:
+def _trial_iteration(node: Node, initial: list[int], each: Body) -> tuple[LoopBody, int]:
     """Build one iteration in a draft that is discarded, and return it with the condition for the next one."""
     d = node.draft
-    made = node.around.made()
-    inner, scope = node.around.nested("body")
+    made = node.enclosing.subgraph_count()
+    inner, scope = node.enclosing.nested("body")
     at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
     state = [inner.input(d.type(i).with_data(None)) for i in initial]
     try:
         condition, following, _ = each(inner, scope, at, go, state)
     finally:
-        node.around.forget(made)
-    return Rounds(d, inner, at, go, state, following, initial), condition
+        node.enclosing.truncate_subgraphs(made)
+    return LoopBody(d, inner, at, go, state, following, initial), condition
 
 
-def _going_on(each: Round) -> Round:
+def _without_condition(each: Body) -> Body:
     """Iterations of a loop with a known trip count, which need no condition."""
 
-    def made(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+    def made(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         _, following, items = each(inner, scope, at, go, now)
         return go, following, items
 
@@ -304,11 +306,11 @@ def _unrolled(
     for at in range(int(most)):
         if not bool(go):
             break
-        made = node.around.made()
-        found = node.around.inline(body, (d.constant(at, DType.INT64), d.constant(go, DType.BOOL), *state))
+        made = node.enclosing.subgraph_count()
+        found = node.enclosing.inline(body, (d.constant(at, DType.INT64), d.constant(go, DType.BOOL), *state))
         following = d.value(found[0]) if isinstance(found[0], int) else None
         if following is None:
-            node.around.forget(made)
+            node.enclosing.truncate_subgraphs(made)
             return None
         go = following.reshape(())
         state = list(found[1 : 1 + len(values)])
@@ -340,7 +342,7 @@ def _scan(node: Node) -> tuple[Value, ...]:
     places = [normalize_axis(a, require_rank(d, s, 1)) for a, s in zip(axes, sources, strict=True)]
     steps = reshape(d, dimension(d, sources[0], places[0]), ())
 
-    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+    def each(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         entries = []
         for source, axis, back in zip(sources, places, backwards, strict=True):
             index = at
@@ -351,8 +353,8 @@ def _scan(node: Node) -> tuple[Value, ...]:
         found = tensors(scope.inline(body, (*now, *entries)), "the body's results")
         return go, found[:count], found[count:]
 
-    last, lists = looped(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
-    return (*last, *(_placed(d, x, axis, back) for x, axis, back in zip(lists, placed, turned, strict=True)))
+    last, lists = add_loop(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
+    return (*last, *(_oriented(d, x, axis, back) for x, axis, back in zip(lists, placed, turned, strict=True)))
 
 
 def _scan_of_batches(node: Node) -> tuple[Value, ...]:
@@ -374,7 +376,7 @@ def _scan_of_batches(node: Node) -> tuple[Value, ...]:
     return tuple(d.add(Pack(0), *each) for each in zip(*found, strict=True))
 
 
-def _placed(d: Draft, x: int, axis: int, backwards: int) -> int:
+def _oriented(d: Draft, x: int, axis: int, backwards: int) -> int:
     """The list with its entries along an axis, reversed if `backwards`."""
     if backwards:
         x = d.add(Reverse(), x, ints(d, [0], DType.INT32))

@@ -6,9 +6,17 @@ import numpy as np
 
 from onert.frontend.onnx.building import require_rank
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.holding import entry, held, operand_of, taken, tensor_type, type_of, with_entry
 from onert.frontend.onnx.messages import ValueType
-from onert.frontend.onnx.node import Held, Importer, Node, Optional_, Sequence_, Surroundings, Value
+from onert.frontend.onnx.node import EnclosingGraph, Importer, Node, Optional_, RuntimeValue, Sequence_, Value
+from onert.frontend.onnx.runtime_values import (
+    as_runtime_value,
+    entry_at,
+    entry_type,
+    operand_of,
+    tensor_type,
+    type_of,
+    with_entry,
+)
 from onert.frontend.onnx.table.elements.movement import split
 from onert.ir import DType, ModelError
 from onert.ir.ops.control_flow.sequences import (
@@ -24,14 +32,14 @@ from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.shape import normalize_axis
 
-from .control import along, looped
+from .control import add_loop, along
 
 
-def sequence(node: Node, index: int) -> Sequence_ | Held:
+def sequence(node: Node, index: int) -> Sequence_ | RuntimeValue:
     found = node.any(index)
-    if isinstance(found, Optional_) and isinstance(found.content, Sequence_ | Held):
+    if isinstance(found, Optional_) and isinstance(found.content, Sequence_ | RuntimeValue):
         return found.content
-    if isinstance(found, Held) and found.type.kind == "sequence":
+    if isinstance(found, RuntimeValue) and found.type.kind == "sequence":
         return found
     if not isinstance(found, Sequence_):
         raise ModelError(f"input {index} is {type_of(node.draft, found).kind}, expected a sequence")
@@ -49,10 +57,10 @@ def _place(node: Node, index: int, default: int) -> int | None:
 def _insert(node: Node) -> Value:
     d, old = node.draft, sequence(node, 0)
     at = _place(node, 2, len(old.items)) if isinstance(old, Sequence_) else None
-    if at is None or isinstance(old, Held):
-        old = held(d, old)
+    if at is None or isinstance(old, RuntimeValue):
+        old = as_runtime_value(d, old)
         operand = d.add(SequenceInsert(), old.operand, node.input(1), node.optional(2))
-        return Held(operand, with_entry(old.type, tensor_type(node.type(1))))
+        return RuntimeValue(operand, with_entry(old.type, tensor_type(node.type(1))))
     count = len(old.items)
     if not -count <= at <= count:
         raise ModelError(f"position {at} is outside of a sequence of {count}")
@@ -63,8 +71,8 @@ def _insert(node: Node) -> Value:
 def _at(node: Node) -> Value:
     d, old = node.draft, sequence(node, 0)
     at = _place(node, 1, -1)
-    if at is None or isinstance(old, Held):
-        return taken(d, held(d, old), node.input(1))
+    if at is None or isinstance(old, RuntimeValue):
+        return entry_at(d, as_runtime_value(d, old), node.input(1))
     return old.items[_inside(at, len(old.items))]
 
 
@@ -77,25 +85,25 @@ def _inside(at: int, count: int) -> int:
 def _erase(node: Node) -> Value:
     d, old = node.draft, sequence(node, 0)
     at = _place(node, 1, -1)
-    if at is None or isinstance(old, Held):
-        old = held(d, old)
+    if at is None or isinstance(old, RuntimeValue):
+        old = as_runtime_value(d, old)
         place = node.input(1) if node.has(1) else d.constant(-1, DType.INT64)
-        return Held(d.add(SequenceErase(), old.operand, place), old.type)
+        return RuntimeValue(d.add(SequenceErase(), old.operand, place), old.type)
     at = _inside(at, len(old.items))
     return Sequence_((*old.items[:at], *old.items[at + 1 :]), old.element)
 
 
 def _length(node: Node) -> Value:
     old = sequence(node, 0)
-    if isinstance(old, Held):
+    if isinstance(old, RuntimeValue):
         return node.draft.add(SequenceLength(), old.operand)
     return node.draft.constant(len(old.items), DType.INT64)
 
 
 def _concatenated(node: Node) -> Value:
     old, axis, new = sequence(node, 0), node.integer("axis"), node.flag("new_axis")
-    if isinstance(old, Held):
-        dtype, shape = entry(old)
+    if isinstance(old, RuntimeValue):
+        dtype, shape = entry_type(old)
         if not new or shape is None:
             return node.draft.add(SequenceJoin(dtype, shape, axis, new), old.operand)
         return along(node.draft, node.draft.add(SequenceJoin(dtype, shape, 0, new), old.operand), axis)
@@ -116,7 +124,7 @@ def _split(node: Node) -> Value:
         if squeezed:
             del dims[axis]
         operand = d.add(SplitToSequence(axis, squeezed), x, node.optional(1))
-        return Held(operand, ValueType("sequence", element=ValueType("tensor", d.type(x).dtype, tuple(dims))))
+        return RuntimeValue(operand, ValueType("sequence", element=ValueType("tensor", d.type(x).dtype, tuple(dims))))
     if sizes is None:
         each = [1] * total
     elif sizes.ndim == 0:
@@ -142,21 +150,21 @@ def _mapped(node: Node) -> tuple[Value, ...]:
         rows = []
         for at in range(len(first.items)):
             given = [value.items[at] if isinstance(value, Sequence_) else value for value in values]
-            rows.append(node.around.inline(body, given))
+            rows.append(node.enclosing.inline(body, given))
         columns = zip(*rows, strict=True) if rows else [()] * len(body.outputs)
         types = [None if o.type is None else o.type.dtype for o in body.outputs]
         return tuple(Sequence_(_tensors(c), t) for c, t in zip(columns, types, strict=True))
-    holders = [held(d, value) if not isinstance(value, int) else value for value in values]
-    steps = d.add(SequenceLength(), held(d, first).operand)
+    containers = [as_runtime_value(d, value) if not isinstance(value, int) else value for value in values]
+    steps = d.add(SequenceLength(), as_runtime_value(d, first).operand)
     found: list[ValueType] = []
 
-    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+    def each(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         given: list[Value] = []
-        for value in holders:
+        for value in containers:
             if isinstance(value, int):
                 given.append(capture(d, inner, value))
             else:
-                given.append(taken(inner, Held(capture(d, inner, value.operand), value.type), at))
+                given.append(entry_at(inner, RuntimeValue(capture(d, inner, value.operand), value.type), at))
         results = scope.inline(body, given)
         found[:] = [type_of(inner, result) for result in results]
         grown = [inner.add(SequenceInsert(), s, operand_of(inner, r)) for s, r in zip(now, results, strict=True)]
@@ -164,8 +172,10 @@ def _mapped(node: Node) -> tuple[Value, ...]:
 
     begin = d.constant(np.array(True), DType.BOOL)
     empty = [d.add(SequenceOf()) for _ in body.outputs]
-    last, _ = looped(node, steps, begin, empty, each)
-    return tuple(Held(operand, ValueType("sequence", element=kind)) for operand, kind in zip(last, found, strict=True))
+    last, _ = add_loop(node, steps, begin, empty, each)
+    return tuple(
+        RuntimeValue(operand, ValueType("sequence", element=kind)) for operand, kind in zip(last, found, strict=True)
+    )
 
 
 def _tensors(values: tuple[Value, ...]) -> tuple[int, ...]:
@@ -177,19 +187,19 @@ def _tensors(values: tuple[Value, ...]) -> tuple[int, ...]:
 
 def _optional(node: Node) -> Value:
     found = node.any(0) if node.has(0) else None
-    if isinstance(found, Optional_) or (isinstance(found, Held) and found.type.kind == "optional"):
+    if isinstance(found, Optional_) or (isinstance(found, RuntimeValue) and found.type.kind == "optional"):
         raise ModelError("an optional of an optional is not supported")
     if found is None:
         said = node.value_type("type")
         if said is not None:
-            return Held(node.draft.add(SequenceOf()), ValueType("optional", element=said))
+            return RuntimeValue(node.draft.add(SequenceOf()), ValueType("optional", element=said))
     return Optional_(found)
 
 
 def _content(node: Node) -> Value:
     found = node.any(0)
-    if isinstance(found, Held) and found.type.kind == "optional":
-        return taken(node.draft, found, node.draft.constant(0, DType.INT64))
+    if isinstance(found, RuntimeValue) and found.type.kind == "optional":
+        return entry_at(node.draft, found, node.draft.constant(0, DType.INT64))
     if not isinstance(found, Optional_):
         return found
     if found.content is None:
@@ -200,7 +210,7 @@ def _content(node: Node) -> Value:
 def _has_content(node: Node) -> Value:
     d = node.draft
     found = node.any(0) if node.has(0) else Optional_(None)
-    if isinstance(found, Held) and found.type.kind == "optional":
+    if isinstance(found, RuntimeValue) and found.type.kind == "optional":
         return d.add(Reshape(()), d.add(Cast(DType.BOOL), d.add(SequenceLength(), found.operand)))
     there = not isinstance(found, Optional_) or found.content is not None
     return d.constant(there, DType.BOOL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from onert.frontend.onnx.building import converted
+from onert.frontend.onnx.building import convert
 from onert.frontend.onnx.expression import operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
@@ -17,12 +17,12 @@ def _window(*shares: float) -> Importer:
 
     def build(node: Node) -> int:
         size = operand(node, 0).cast(DType.INT64).scalar()
-        count = size.count().cast(DType.FLOAT64)
+        count = size.arange().cast(DType.FLOAT64)
         length = (size if node.flag("periodic", default=True) else (size - 1).at_least(1)).cast(DType.FLOAT64)
         found = count * 0 + shares[0]
         for k, share in enumerate(shares[1:], 1):
             found = found + (count * (2 * math.pi * k) / length).unary(UnaryKind.COS) * share
-        return converted(node.draft, found.operand, node.element_type("output_datatype", DType.FLOAT32))
+        return convert(node.draft, found.operand, node.element_type("output_datatype", DType.FLOAT32))
 
     return build
 
@@ -43,7 +43,7 @@ def _short_time(node: Node) -> int:
     d = node.draft
     signal, step = operand(node, 0), operand(node, 1).cast(DType.INT64)
     if signal.rank == 2:
-        signal = signal.expand(2)
+        signal = signal.unsqueeze(2)
     if signal.rank != 3:
         raise ModelError(f"the signal is {signal.type}, expected [batch, length, 1 or 2]")
     window = operand(node, 2) if node.has(2) else None
@@ -55,10 +55,10 @@ def _short_time(node: Node) -> int:
         raise ModelError("has neither a window nor a frame length")
     room = signal.size(1) - length
     frames = room / step.reshape(1) + 1
-    places = (frames.count() * step.scalar()).expand(1) + length.count()
+    places = (frames.arange() * step.scalar()).unsqueeze(1) + length.arange()
     found = signal.take(places, 1)
     if window is not None:
-        found = found * window.cast(signal.dtype).expand(1)
+        found = found * window.cast(signal.dtype).unsqueeze(1)
     half = node.flag("onesided", default=True)
     if half and found.shape[-1] == 2:
         raise ModelError("onesided is set for a complex signal, whose transform has no redundant half")

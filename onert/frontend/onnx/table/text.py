@@ -12,7 +12,7 @@ from .microsoft import DOMAIN
 
 
 def _split(node: Node) -> tuple[int, ...]:
-    most = node.integer("maxsplit") if node.given("maxsplit") else None
+    most = node.integer("maxsplit") if node.has_attribute("maxsplit") else None
     return node.draft.add_many(StringSplit(node.text("delimiter"), most), node.input(0))
 
 

@@ -37,23 +37,23 @@ def _affine_grid(node: Node) -> int:
     theta, sizes = operand(node, 0), operand(node, 1)
     if theta.rank != 3:
         raise ModelError(f"theta is {theta.type}, expected 3 dimensions")
-    axes, corners = theta.known(1, "theta"), node.flag("align_corners")
-    if axes not in (2, 3) or theta.known(2, "theta") != axes + 1:
+    axes, corners = theta.known_size(1, "theta"), node.flag("align_corners")
+    if axes not in (2, 3) or theta.known_size(2, "theta") != axes + 1:
         raise ModelError(f"theta is {theta.type}, expected matrices of 2 x 3 or 3 x 4")
     lengths = [sizes.cast(DType.INT64).take([2 + axis], 0) for axis in range(axes)]
-    whole = lengths[0].joined(lengths[1:], 0)
+    whole = lengths[0].concat(lengths[1:], 0)
     places = []
     for axis in reversed(range(axes)):
-        count = lengths[axis].count().cast(theta.dtype)
+        count = lengths[axis].arange().cast(theta.dtype)
         size = lengths[axis].scalar().cast(theta.dtype)
         line = count * 2 / (size - 1).at_least(1) - 1 if corners else (count * 2 + 1) / size - 1
         shaped = line.reshape(*(None if a == axis else 1 for a in range(axes)))
-        places.append(shaped.broadcast(whole).expand(axes))
+        places.append(shaped.broadcast(whole).unsqueeze(axes))
     one = theta.of(d.constant(np.ones((1,) * (axes + 1)), theta.dtype))
-    ones = one.broadcast(whole.joined([whole.of(ints(d, [1]))], 0))
-    points = places[0].joined([*places[1:], ones], axes).reshape(1, None, axes + 1)
+    ones = one.broadcast(whole.concat([whole.of(ints(d, [1]))], 0))
+    points = places[0].concat([*places[1:], ones], axes).reshape(1, None, axes + 1)
     found = points @ theta.transpose(0, 2, 1)
-    return found.reshaped(theta.size(0), *lengths, axes).operand
+    return found.reshape_by(theta.size(0), *lengths, axes).operand
 
 
 def _roi_align(node: Node) -> int:

@@ -29,7 +29,7 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
 
-from .elementwise import unary
+from .elementwise import unary_importer
 from .randomness import dropped
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
@@ -175,7 +175,7 @@ def _dropout(node: Node) -> tuple[int, ...]:
         ratio = operand(node, 1) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
         used, kept = dropped(node, Expression(d, x), ratio, operand(node, 2))
         return used.operand, kept.operand
-    if not node.wants(1):
+    if not node.uses_output(1):
         return (x,)
     every = d.add(Comparison(ComparisonKind.EQUAL), x, x)
     found = d.add(Comparison(ComparisonKind.NOT_EQUAL), x, x)
@@ -189,7 +189,7 @@ _IMPORTERS: dict[str, Importer] = {
     "Elu": _elu,
     "Gelu": _gelu,
     "HardSigmoid": _hard_sigmoid,
-    "HardSwish": unary(UnaryKind.HARD_SWISH),
+    "HardSwish": unary_importer(UnaryKind.HARD_SWISH),
     "Hardmax": _hardmax,
     "LeakyRelu": lambda node: node.draft.add(LeakyRelu(node.number("alpha", 0.01)), node.input(0)),
     "LogSoftmax": lambda node: along_axis(node, node.input(0), lambda d, x: d.add(LogSoftmax(), x)),
@@ -198,7 +198,7 @@ _IMPORTERS: dict[str, Importer] = {
     "Selu": _selu,
     "Shrink": _shrink,
     "Softmax": lambda node: along_axis(node, node.input(0), lambda d, x: d.add(Softmax(), x)),
-    "Softplus": unary(UnaryKind.SOFTPLUS),
+    "Softplus": unary_importer(UnaryKind.SOFTPLUS),
     "Softsign": _softsign,
     "SwiGLU": _swiglu,
     "Swish": _swish,

@@ -18,7 +18,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind, unary_kinds
 from onert.ir.shape import normalize_axis
 
 
-def unary(kind: UnaryKind) -> Importer:
+def unary_importer(kind: UnaryKind) -> Importer:
     return lambda node: node.draft.add(Unary(kind), node.input(0))
 
 
@@ -29,26 +29,26 @@ def _pair(node: Node) -> tuple[int, int]:
         return x, y
     d = node.draft
     rank, shape = require_rank(d, x), d.type(y).shape
-    axis = normalize_axis(node.integer("axis"), rank) if node.given("axis") else rank - len(shape)
+    axis = normalize_axis(node.integer("axis"), rank) if node.has_attribute("axis") else rank - len(shape)
     if len(shape) == 0 or axis + len(shape) > rank:
         return x, y
     return x, reshape(d, y, (*shape, *(1,) * (rank - axis - len(shape))))
 
 
-def two(kind: BinaryKind) -> Importer:
+def binary_importer(kind: BinaryKind) -> Importer:
     return lambda node: binary(node.draft, kind, *_pair(node))
 
 
-def comparison(kind: ComparisonKind) -> Importer:
+def comparison_importer(kind: ComparisonKind) -> Importer:
     return lambda node: node.draft.add(Comparison(kind), *_pair(node))
 
 
-def many(kind: BinaryKind) -> Importer:
+def variadic_importer(kind: BinaryKind) -> Importer:
     """A left-associative function of any number of operands."""
-    return lambda node: chained(node.draft, kind, node.operands())
+    return lambda node: chain(node.draft, kind, node.operands())
 
 
-def chained(d: Draft, kind: BinaryKind, operands: tuple[int, ...]) -> int:
+def chain(d: Draft, kind: BinaryKind, operands: tuple[int, ...]) -> int:
     if not operands:
         raise ModelError("has no inputs, expected at least 1")
     return reduce(lambda x, y: binary(d, kind, x, y), operands)
@@ -56,7 +56,7 @@ def chained(d: Draft, kind: BinaryKind, operands: tuple[int, ...]) -> int:
 
 def _mean(node: Node) -> int:
     d, operands = node.draft, node.operands()
-    total = chained(d, BinaryKind.ADD, operands)
+    total = chain(d, BinaryKind.ADD, operands)
     return binary(d, BinaryKind.DIV, total, like(d, total, len(operands)))
 
 
@@ -120,8 +120,8 @@ def _clip(node: Node) -> int:
     """A missing bound means no bound; the upper bound wins if they cross."""
     d, x = node.draft, node.input(0)
     if node.version < 11:
-        low = like(d, x, node.number("min")) if node.given("min") else None
-        high = like(d, x, node.number("max")) if node.given("max") else None
+        low = like(d, x, node.number("min")) if node.has_attribute("min") else None
+        high = like(d, x, node.number("max")) if node.has_attribute("max") else None
     else:
         low, high = node.optional(1), node.optional(2)
     bounds = (_scalar(d, low), _scalar(d, high))
@@ -170,7 +170,7 @@ _COMPARISONS = {
     "Less": ComparisonKind.LESS,
     "LessOrEqual": ComparisonKind.LESS_EQUAL,
 }
-_MANY = {"Max": BinaryKind.MAXIMUM, "Min": BinaryKind.MINIMUM, "Sum": BinaryKind.ADD}
+_VARIADIC = {"Max": BinaryKind.MAXIMUM, "Min": BinaryKind.MINIMUM, "Sum": BinaryKind.ADD}
 _OTHERS: dict[str, Importer] = {
     "BitCast": lambda node: node.draft.add(Bitcast(node.element_type("to")), node.input(0)),
     "BitShift": _shift,
@@ -185,9 +185,9 @@ _OTHERS: dict[str, Importer] = {
     "Where": lambda node: node.draft.add(Select(), node.input(0), node.input(1), node.input(2)),
 }
 TABLE = {
-    **{("", name): unary(kind) for name, kind in _UNARY.items()},
-    **{("", name): two(kind) for name, kind in _BINARY.items()},
-    **{("", name): comparison(kind) for name, kind in _COMPARISONS.items()},
-    **{("", name): many(kind) for name, kind in _MANY.items()},
+    **{("", name): unary_importer(kind) for name, kind in _UNARY.items()},
+    **{("", name): binary_importer(kind) for name, kind in _BINARY.items()},
+    **{("", name): comparison_importer(kind) for name, kind in _COMPARISONS.items()},
+    **{("", name): variadic_importer(kind) for name, kind in _VARIADIC.items()},
     **{("", name): importer for name, importer in _OTHERS.items()},
 }

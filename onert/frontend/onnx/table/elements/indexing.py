@@ -74,10 +74,10 @@ def _gather_slices(node: Node) -> int:
     rows = Expression(d, found).cast(DType.INT64)
     last = rows.rank - 1
     places = [
-        rows.size(axis).count().reshape(*(None if i == axis else 1 for i in range(rows.rank))) for axis in range(last)
+        rows.size(axis).arange().reshape(*(None if i == axis else 1 for i in range(rows.rank))) for axis in range(last)
     ]
     grid = reduce(add, (each * 0 for each in places))
-    return d.add(GatherNd(), x, (places[0] + grid).joined([*(p + grid for p in places[1:batch]), rows], last).operand)
+    return d.add(GatherNd(), x, (places[0] + grid).concat([*(p + grid for p in places[1:batch]), rows], last).operand)
 
 
 def _combination(node: Node) -> Combination:
@@ -121,7 +121,7 @@ def _compress(node: Node) -> int:
     """The entries along an axis for which the condition is true, or of the flattened tensor without an axis."""
     d, x = node.draft, node.input(0)
     axis = 0
-    if node.given("axis"):
+    if node.has_attribute("axis"):
         axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
     else:
         x = reshape(d, x, (None,))
@@ -161,7 +161,7 @@ def _triangle_at(d: Draft, x: int, k: int, *, upper: bool) -> int:
 
 
 def _unique(node: Node) -> tuple[int, ...]:
-    axis = node.integer("axis") if node.given("axis") else None
+    axis = node.integer("axis") if node.has_attribute("axis") else None
     return node.draft.add_many(UniqueSlices(axis, node.flag("sorted", default=True)), node.input(0))
 
 

@@ -10,9 +10,9 @@ from onert.frontend.onnx.building import (
     axes_of,
     binary,
     cast,
+    concat,
     dimension,
     ints,
-    joined,
     require_rank,
     reshape,
     transpose,
@@ -42,7 +42,7 @@ def _transpose(node: Node) -> int:
 
 
 def _concat(node: Node) -> int:
-    if node.version >= 4 and not node.given("axis"):
+    if node.version >= 4 and not node.has_attribute("axis"):
         raise ModelError("has no axis")
     operands = node.operands()
     return node.draft.add(Concat(node.integer("axis", 1)), *operands) if len(operands) != 1 else operands[0]
@@ -142,7 +142,7 @@ def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int)
         return ints(d, [int(cut[place[a]]) if a in place else fill for a in range(count)])
     if count == len(place) and all(place[a] == a for a in range(count)):
         return values
-    more = joined(d, [values, ints(d, [fill])])
+    more = concat(d, [values, ints(d, [fill])])
     return d.add(Gather(0), more, ints(d, [place.get(a, len(place)) for a in range(count)]))
 
 

@@ -46,7 +46,7 @@ def _pad(node: Node) -> int:
         margins[axis] = (pads[at], pads[at + len(axes)])
     if mode == "constant":
         return padded(d, x, margins, value)
-    return _extended(d, x, margins, mode)
+    return _pad_with_own(d, x, margins, mode)
 
 
 def _dynamic_pad(node: Node, x: Expression, value: int, mode: str) -> int:
@@ -55,33 +55,33 @@ def _dynamic_pad(node: Node, x: Expression, value: int, mode: str) -> int:
     pads = operand(node, 1).cast(DType.INT64)
     if node.version >= 18 and node.has(3):
         axes = operand(node, 3).cast(DType.INT64)
-        count = axes.known(0, "axes")
+        count = axes.known_size(0, "axes")
         places = axes.binary(BinaryKind.FLOOR_MOD, x.rank)
         zeros = x.of(ints(d, [0] * x.rank))
-        before, behind = (
+        before, after = (
             x.of(d.add(ScatterElements(), zeros.operand, places.operand, pads.take(range(at, at + count), 0).operand))
             for at in (0, count)
         )
     else:
-        before, behind = (pads.take(range(at, at + x.rank), 0) for at in (0, x.rank))
+        before, after = (pads.take(range(at, at + x.rank), 0) for at in (0, x.rank))
     if mode == "constant":
-        return surrounded(x, before, behind, value).operand
+        return pad_dynamic(x, before, after, value).operand
     for axis in range(x.rank):
-        first, last = (side.take(axis, 0) for side in (before, behind))
-        places = _places(x, axis, (-first).scalar(), last.scalar(), mode)
+        first, last = (side.take(axis, 0) for side in (before, after))
+        places = _indices(x, axis, (-first).scalar(), last.scalar(), mode)
         x = x.take(places, axis)
     return x.operand
 
 
-def surrounded(x: Expression, before: Expression, behind: Expression, value: int | None = None) -> Expression:
+def pad_dynamic(x: Expression, before: Expression, after: Expression, value: int | None = None) -> Expression:
     """Pad each axis with a value by int64 margins; a negative margin crops."""
     d = x.draft
-    starts, ends = ((-side).at_least(0) for side in (before, behind))
+    starts, ends = ((-side).at_least(0) for side in (before, after))
     sizes = [x.size(axis) for axis in range(x.rank)]
-    stops = sizes[0].joined(sizes[1:], 0) - ends
+    stops = sizes[0].concat(sizes[1:], 0) - ends
     ones = ints(d, [1] * x.rank)
     cut = d.add(StridedSlice(), x.operand, starts.operand, stops.operand, ones)
-    margins = before.at_least(0).expand(1).joined([behind.at_least(0).expand(1)], 1)
+    margins = before.at_least(0).unsqueeze(1).concat([after.at_least(0).unsqueeze(1)], 1)
     return x.of(d.add(Pad(), cut, margins.operand, value))
 
 
@@ -95,17 +95,17 @@ def _cropped(node: Node) -> int:
     given = node.integers("axes")
     axes = axes_of(given, x.rank) if given is not None else tuple(range(x.rank))
     zero = x.of(ints(d, [0]))
-    before, behind = [zero] * x.rank, [zero] * x.rank
+    before, after = [zero] * x.rank, [zero] * x.rank
     for at, axis in enumerate(axes):
         missing = wanted.cast(DType.INT64).take([at], 0) - x.size(axis)
         half = missing.at_least(0) / 2
         gone = (-missing).at_least(0) / 2  # the window's start rounds down
         before[axis] = half - gone
-        behind[axis] = missing - before[axis]
-    return surrounded(x, before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)).operand
+        after[axis] = missing - before[axis]
+    return pad_dynamic(x, before[0].concat(before[1:], 0), after[0].concat(after[1:], 0)).operand
 
 
-def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
+def _pad_with_own(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
     """Pad with the tensor's own elements: by mirroring, or by a gather per axis."""
     shape = d.type(x).shape
     inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
@@ -117,11 +117,11 @@ def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -
     for axis, (before, after) in enumerate((max(a, 0), max(b, 0)) for a, b in margins):
         if before or after:
             first, last = (found.of(d.constant(v, DType.INT64)) for v in (-before, after))
-            found = found.take(_places(found, axis, first, last, mode), axis)
+            found = found.take(_indices(found, axis, first, last, mode), axis)
     return found.operand
 
 
-def _places(x: Expression, axis: int, first: Expression, more: Expression, mode: str) -> Expression:
+def _indices(x: Expression, axis: int, first: Expression, more: Expression, mode: str) -> Expression:
     """Indices into `x` for an axis extended from `first` to `more` past its end."""
     size = x.size(axis).scalar()
     places = x.of(x.draft.add(Range(), first.operand, (size + more).operand, x.draft.constant(1, DType.INT64)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.frontend.onnx.building import binary, cast, converted, ints, like, require_rank, reshape, transpose
+from onert.frontend.onnx.building import binary, cast, convert, ints, like, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError, TensorType
@@ -61,15 +61,15 @@ def _quantize(node: Node) -> int:
     dtype = node.element_type("precision") if node.integer("precision") else d.type(scale).dtype
     ratio = binary(d, DIV, cast(d, x, dtype), cast(d, scale, dtype))
     if not to.is_integer:  # 8-bit floats have the zero point 0
-        return converted(d, ratio, to, saturate=node.flag("saturate", default=True))
+        return convert(d, ratio, to, saturate=node.flag("saturate", default=True))
     rounded = d.add(Unary(UnaryKind.ROUND), ratio)
     wide = cast(d, rounded, DType.FLOAT32) if dtype.bits < 32 else rounded
     if node.has(2):
         wide = binary(d, ADD, wide, cast(d, _along(node, node.input(2)), d.type(wide).dtype))
-    return saturated(d, wide, to)
+    return saturate(d, wide, to)
 
 
-def saturated(d: Draft, x: int, to: DType) -> int:
+def saturate(d: Draft, x: int, to: DType) -> int:
     """Convert integral floats to integers, clamped to the type's range."""
     low, high = to.limits
     x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, low))
@@ -130,7 +130,7 @@ def _dynamic(node: Node) -> tuple[int, ...]:
     at = binary(d, SUB, zero, binary(d, DIV, low, scale))
     rounded = d.add(Unary(UnaryKind.ROUND), saturated_real(d, at))
     ratio = d.add(Unary(UnaryKind.ROUND), binary(d, DIV, x, scale))
-    return saturated(d, binary(d, ADD, ratio, rounded), DType.UINT8), scale, cast(d, rounded, DType.UINT8)
+    return saturate(d, binary(d, ADD, ratio, rounded), DType.UINT8), scale, cast(d, rounded, DType.UINT8)
 
 
 def saturated_real(d: Draft, x: int) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from onert.frontend.onnx.building import converted, ints, shape_of
+from onert.frontend.onnx.building import convert, ints, shape_of
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
@@ -16,7 +16,7 @@ from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial,
 
 def _seeds(node: Node) -> tuple[int, int]:
     """A seed's bits; never (0, 0), which means no seed."""
-    if not node.given("seed"):
+    if not node.has_attribute("seed"):
         return 0, 0
     if node.op_type == "Dropout":
         return node.integer("seed"), 1
@@ -37,7 +37,7 @@ def _spread(node: Node, distribution: Distribution, shape: int, to: DType) -> in
         found = found * (high - low) + low
     else:
         found = found * node.number("scale", 1.0) + node.number("mean", 0.0)
-    return converted(node.draft, found.operand, to)
+    return convert(node.draft, found.operand, to)
 
 
 def _of_shape(distribution: Distribution, node: Node) -> int:
@@ -57,7 +57,7 @@ def _bernoulli(node: Node) -> int:
     """1 with the probability given by each element, otherwise 0."""
     d, x = node.draft, operand(node, 0)
     drawn = _drawn(node, Distribution.UNIFORM, shape_of(d, x.operand))
-    return converted(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
+    return convert(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
 
 
 def _multinomial(node: Node) -> int:
@@ -76,7 +76,7 @@ def dropped(node: Node, x: Expression, ratio: Expression, training: Expression) 
     kept = drawn >= share
     stays = kept | ~training.scalar()
     grown = x * (1 / (1 - share).at_least(math.ulp(1.0))).cast(x.dtype)
-    used = training.scalar().choose(kept.choose(grown, 0.0), x)
+    used = training.scalar().select(kept.select(grown, 0.0), x)
     return used, stays
 
 

@@ -11,10 +11,10 @@ from onert.frontend.onnx.building import (
     axes_of,
     binary,
     cast,
-    converted,
+    concat,
+    convert,
     dimension,
     ints,
-    joined,
     require_rank,
     reshape,
     reshape_by,
@@ -41,24 +41,24 @@ def _constant(node: Node) -> int:
         found = node.tensor(name)
         if found is not None:
             return d.constant(found[0], found[1])
-    if node.given("value_float"):
+    if node.has_attribute("value_float"):
         return d.constant(node.number("value_float"), DType.FLOAT32)
-    if node.given("value_int"):
+    if node.has_attribute("value_int"):
         return d.constant(node.integer("value_int"), DType.INT64)
-    if node.given("value_floats"):
+    if node.has_attribute("value_floats"):
         return d.constant(node.numbers("value_floats") or (), DType.FLOAT32)
-    if node.given("value_ints"):
+    if node.has_attribute("value_ints"):
         return d.constant(node.integers("value_ints") or (), DType.INT64)
-    if node.given("value_string"):
+    if node.has_attribute("value_string"):
         return d.constant(np.array(node.text("value_string").encode(), object), DType.STRING)
-    if node.given("value_strings"):
+    if node.has_attribute("value_strings"):
         return d.constant(np.array([t.encode() for t in node.texts("value_strings")], object), DType.STRING)
     raise ModelError("has no value attribute")
 
 
 def _converted(node: Node, to: DType) -> int:
     saturate, rounding = node.flag("saturate", default=True), node.text("round_mode", "up")
-    return converted(node.draft, node.input(0), to, saturate=saturate, rounding=rounding)
+    return convert(node.draft, node.input(0), to, saturate=saturate, rounding=rounding)
 
 
 def _shape(node: Node) -> int:
@@ -83,7 +83,7 @@ def _reshape(node: Node) -> int:
     """A 0 copies the dimension of x at its index, unless `allowzero`; a -1 is inferred from the others."""
     d, x = node.draft, node.input(0)
     shape = node.draft.constant(node.integers("shape") or (), DType.INT64) if node.version < 5 else node.input(1)
-    known = d.known(shape)
+    known = d.known_elements(shape)
     if known is None and not node.flag("allowzero"):
         shape = _zeros_replaced(d, x, shape)
     if node.flag("allowzero") or known is None:
@@ -100,7 +100,7 @@ def _reshape(node: Node) -> int:
     if sizes.count(None) == 1 and None not in entries and all(v is None or v > 0 for v in sizes):
         return reshape(d, x, sizes)
     parts = [dimension(d, x, at) if v == 0 else d.add(Gather(0), shape, ints(d, [at])) for at, v in enumerate(entries)]
-    return reshape_by(d, x, joined(d, parts))
+    return reshape_by(d, x, concat(d, parts))
 
 
 def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
@@ -110,9 +110,9 @@ def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
         if d.type(shape).rank != 1:
             return shape
         given = Expression(d, cast(d, shape, DType.INT64))
-        dims = given.of(shape_of(d, x)).joined([given * 0], 0).take(given.size(0).count(), 0)
-        return given.equals(0).choose(dims, given).operand
-    own = joined(d, [shape_of(d, x), ints(d, [0] * count)]) if count > rank else shape_of(d, x)
+        dims = given.of(shape_of(d, x)).concat([given * 0], 0).take(given.size(0).arange(), 0)
+        return given.equals(0).select(dims, given).operand
+    own = concat(d, [shape_of(d, x), ints(d, [0] * count)]) if count > rank else shape_of(d, x)
     own = d.add(Gather(0), own, ints(d, range(count)))
     wide = cast(d, shape, DType.INT64)
     zero = d.add(Comparison(ComparisonKind.EQUAL), wide, d.constant(0, DType.INT64))
@@ -213,7 +213,7 @@ def flattened(d: Draft, x: int, axis: int) -> int:
         d.add(Reduce(Reduction.PROD, keep_dims=True), d.add(Gather(0), whole, ints(d, part)), ints(d, [0], DType.INT32))
         for part in (range(axis), range(axis, len(shape)))
     ]
-    return d.add(Reshape(), x, joined(d, sides))
+    return d.add(Reshape(), x, concat(d, sides))
 
 
 def _flatten(node: Node) -> int:
@@ -226,7 +226,7 @@ def _flatten(node: Node) -> int:
 
 def expanded(d: Draft, x: int, shape: int) -> int:
     """The operand broadcast with a shape, bidirectionally."""
-    known, own = d.known(shape), d.type(x).shape
+    known, own = d.known_elements(shape), d.type(x).shape
     if known is not None:
         wanted = [None if v is None else int(v) for v in known.reshape(-1)]
         padded = [*(1,) * (len(wanted) - len(own)), *own]
@@ -288,8 +288,8 @@ def _eye_like(node: Node) -> int:
     dtype = node.element_type("dtype", type_.dtype)
     if not type_.is_static:
         given = Expression(d, x)
-        rows, columns = (given.size(axis).count() for axis in (0, 1))
-        return (rows.expand(1) + node.integer("k")).equals(columns).cast(dtype).operand
+        rows, columns = (given.size(axis).arange() for axis in (0, 1))
+        return (rows.unsqueeze(1) + node.integer("k")).equals(columns).cast(dtype).operand
     high, wide = (s or 0 for s in type_.shape)
     d.memory.spend(high * wide * 8, "an identity matrix")
     return d.constant(np.eye(high, wide, node.integer("k")).astype(dtype.numpy), dtype)

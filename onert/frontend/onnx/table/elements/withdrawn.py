@@ -34,7 +34,7 @@ def _picture(node: Node) -> Expression:
 def _scaled_picture(node: Node) -> int:
     """Multiply by a number, and add one per channel."""
     x, bias = _picture(node), node.numbers("bias") or ()
-    if len(bias) != x.known(1, "the picture"):
+    if len(bias) != x.known_size(1, "the picture"):
         raise ModelError(f"there are {len(bias)} biases for {x.type}")
     added = x.of(x.draft.constant(np.array(bias, x.dtype.numpy).reshape(-1, 1, 1), x.dtype))
     return (x * node.number("scale", 1.0) + added).operand
@@ -45,7 +45,7 @@ def _cropped(node: Node) -> int:
     x, border, size = _picture(node), node.integers("border") or (), node.integers("scale")
     if len(border) != 4 or min(border) < 0 or (size is not None and (len(size) != 2 or min(size) < 1)):
         raise ModelError(f"border is {list(border)} and scale {size}, expected 4 numbers, and 2 or none")
-    height, width = x.known(2, "the picture"), x.known(3, "the picture")
+    height, width = x.known_size(2, "the picture"), x.known_size(3, "the picture")
     left, top, right, bottom = border
     ends = (height - bottom, width - right) if size is None else (top + size[0], left + size[1])
     if not (top < ends[0] <= height and left < ends[1] <= width):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.onnx.building import converted
+from onert.frontend.onnx.building import convert
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.messages import Graph
 from onert.frontend.onnx.node import Importer, Node, Value
@@ -24,24 +24,24 @@ from .rotary import rotary_embedding
 _NOTHING = -math.inf
 
 
-def heads_apart(x: Expression, heads: int, what: str) -> Expression:
+def split_heads(x: Expression, heads: int, what: str) -> Expression:
     """Split heads: [batch, tokens, heads * n] to [batch, heads, tokens, n]."""
-    width = x.known(2, what)
+    width = x.known_size(2, what)
     if heads < 1 or width % heads:
         raise ModelError(f"{what} is {x.type}, expected a multiple of {heads} features")
-    return x.reshaped(x.size(0), x.size(1), heads, width // heads).transpose(0, 2, 1, 3)
+    return x.reshape_by(x.size(0), x.size(1), heads, width // heads).transpose(0, 2, 1, 3)
 
 
-def heads_together(x: Expression) -> Expression:
+def merge_heads(x: Expression) -> Expression:
     """Merge heads: [batch, heads, tokens, n] to [batch, tokens, heads * n]."""
-    width = x.known(1, "the result") * x.known(3, "the result")
+    width = x.known_size(1, "the result") * x.known_size(3, "the result")
     turned = x.transpose(0, 2, 1, 3)
-    return turned.reshaped(turned.size(0), turned.size(1), width)
+    return turned.reshape_by(turned.size(0), turned.size(1), width)
 
 
-def repeated_heads(x: Expression, heads: int) -> Expression:
+def repeat_heads(x: Expression, heads: int) -> Expression:
     """Repeat each key or value head for the consecutive query heads that share it."""
-    own = x.known(1, "a key or value")
+    own = x.known_size(1, "a key or value")
     if own == heads:
         return x
     if own < 1 or heads % own:
@@ -50,48 +50,50 @@ def repeated_heads(x: Expression, heads: int) -> Expression:
 
 
 @frozen(eq=False)
-class Groups(Told):
-    """Grouped-query attention: `heads` query heads share `own` key and value heads, which are not repeated.
+class HeadGroups(Told):
+    """Grouped-query attention: `heads` query heads share `kv_heads` key and value heads, which are not repeated.
 
-    [batch, heads, tokens, n] is computed as [batch, own, heads / own, tokens, n], or for one token as
-    [batch, own, heads / own, n], so that keys are read once for all query heads that share them. If it is unknown
-    whether a bias is the same for all heads, keys and values are repeated.
+    [batch, heads, tokens, n] is computed as [batch, kv_heads, heads / kv_heads, tokens, n], or for one token as
+    [batch, kv_heads, heads / kv_heads, n], so that keys are read once for all query heads that share them. If it is
+    unknown whether a bias is the same for all heads, keys and values are repeated.
     """
 
     heads: int
-    own: int
-    one: bool
+    kv_heads: int
+    one_token: bool
 
     @staticmethod
-    def of(q: Expression, k: Expression, bias: Expression | None) -> Groups:
+    def of(q: Expression, k: Expression, bias: Expression | None) -> HeadGroups:
         """The groups of queries and keys [batch, heads, tokens, n]. Raises ModelError if the heads do not divide."""
-        heads, own = q.known(1, "the query"), k.known(1, "a key or value")
+        heads, own = q.known_size(1, "the query"), k.known_size(1, "a key or value")
         if own < 1 or heads % own:
             raise ModelError(f"{heads} query heads are not a multiple of {own} key and value heads")
         unclear = bias is not None and bias.rank >= 3 and bias.shape[-3] is None
-        return Groups(heads, heads if unclear else own, q.shape[2] == 1)
+        return HeadGroups(heads, heads if unclear else own, q.shape[2] == 1)
 
-    def apart(self, x: Expression) -> Expression:
+    def split(self, x: Expression) -> Expression:
         """Reshape a tensor per query head to groups; also one with a single head, which is shared by all."""
-        if self.heads == self.own or x.rank < 3 or (self.one and x.shape[-3] == 1):
+        if self.heads == self.kv_heads or x.rank < 3 or (self.one_token and x.shape[-3] == 1):
             return x
         if x.shape[-3] == 1:
-            return x.expand(x.rank - 3)
-        first, each = ([x.size(0)] if x.rank > 3 else []), self.heads // self.own
-        return x.reshaped(*first, self.own, each, *(() if self.one else (x.size(x.rank - 2),)), x.size(x.rank - 1))
+            return x.unsqueeze(x.rank - 3)
+        first, each = ([x.size(0)] if x.rank > 3 else []), self.heads // self.kv_heads
+        return x.reshape_by(
+            *first, self.kv_heads, each, *(() if self.one_token else (x.size(x.rank - 2),)), x.size(x.rank - 1)
+        )
 
-    def shared(self, x: Expression) -> Expression:
-        """Keys or values [batch, own, keys, n] shaped to match grouped queries."""
-        if self.heads == self.own:
-            return repeated_heads(x, self.heads)
-        return x if self.one else x.expand(2)
+    def expand_keys(self, x: Expression) -> Expression:
+        """Keys or values [batch, kv_heads, keys, n] shaped to match grouped queries."""
+        if self.heads == self.kv_heads:
+            return repeat_heads(x, self.heads)
+        return x if self.one_token else x.unsqueeze(2)
 
-    def together(self, x: Expression) -> Expression:
+    def merge(self, x: Expression) -> Expression:
         """Reshape a grouped tensor to [batch, heads, tokens, n]."""
-        if self.heads == self.own:
+        if self.heads == self.kv_heads:
             return x
-        tokens = 1 if self.one else x.size(3)
-        return x.reshaped(x.size(0), self.heads, tokens, x.size(x.rank - 1))
+        tokens = 1 if self.one_token else x.size(3)
+        return x.reshape_by(x.size(0), self.heads, tokens, x.size(x.rank - 1))
 
 
 def scores(q: Expression, k: Expression, scale: float) -> Expression:
@@ -104,7 +106,7 @@ def scores(q: Expression, k: Expression, scale: float) -> Expression:
 
 def usual_scale(q: Expression) -> float:
     """The default scale of scores, 1 / sqrt(n) for queries [.., .., .., n]."""
-    width = q.known(3, "the query")
+    width = q.known_size(3, "the query")
     if not width:
         raise ModelError(f"the query is {q.type}, expected features")
     return 1 / math.sqrt(width)
@@ -119,34 +121,34 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     q, k, v = (operand(node, at) for at in range(3))
     flat = q.rank == 3
     if flat:
-        q = heads_apart(q, node.integer("q_num_heads"), "the query")
-        k = heads_apart(k, node.integer("kv_num_heads"), "the key")
-        v = heads_apart(v, node.integer("kv_num_heads"), "the value")
+        q = split_heads(q, node.integer("q_num_heads"), "the query")
+        k = split_heads(k, node.integer("kv_num_heads"), "the key")
+        v = split_heads(v, node.integer("kv_num_heads"), "the value")
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
         raise ModelError(f"has inputs {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
     past = optional(node, 4), optional(node, 5)
     if past[0] is not None and past[1] is not None:
-        k, v = past[0].joined([k], 2), past[1].joined([v], 2)
-    scale = node.number("scale") if node.given("scale") else usual_scale(q)
+        k, v = past[0].concat([k], 2), past[1].concat([v], 2)
+    scale = node.number("scale") if node.has_attribute("scale") else usual_scale(q)
     bias = _bias(node, q, k, past[0])
-    groups = Groups.of(q, k, bias)
-    raw = scores(groups.apart(q), groups.shared(k), scale)
+    groups = HeadGroups.of(q, k, bias)
+    raw = scores(groups.split(q), groups.expand_keys(k), scale)
     cap = node.number("softcap")
     capped = raw if cap == 0 else (raw / cap).unary(UnaryKind.TANH) * cap
-    bias = None if bias is None else groups.apart(bias)
+    bias = None if bias is None else groups.split(bias)
     biased = capped if bias is None else capped + bias
     precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype
     weights = softmax(biased.cast(precise))
     if bias is not None and not _sees_some(node):
         empty = bias.reduce(Reduction.MAX, [bias.rank - 1]).equals(_NOTHING)
-        weights = empty.choose(weights.like(0), weights)
+        weights = empty.select(weights.like(0), weights)
     weights = weights.cast(q.dtype)
-    y = groups.together(weights @ groups.shared(v).cast(q.dtype))
+    y = groups.merge(weights @ groups.expand_keys(v).cast(q.dtype))
     shown = {0: raw, 1: capped, 2: biased, 3: weights}.get(node.integer("qk_matmul_output_mode"))
     if shown is None:
         raise ModelError(f"qk_matmul_output_mode is {node.integer('qk_matmul_output_mode')}, expected 0 to 3")
-    kept = groups.together(shown).operand if node.wants(3) else None
-    return (heads_together(y) if flat else y).operand, k.operand, v.operand, kept
+    kept = groups.merge(shown).operand if node.uses_output(3) else None
+    return (merge_heads(y) if flat else y).operand, k.operand, v.operand, kept
 
 
 def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> Expression | None:
@@ -155,14 +157,14 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
     if mask is not None:
         mask = _filled(mask, k)
         if mask.dtype is DType.BOOL:
-            mask = mask.choose(q.like(0), _NOTHING)
+            mask = mask.select(q.like(0), _NOTHING)
         mask = mask.cast(q.dtype)
-    columns = k.size(2).count()
+    columns = k.size(2).arange()
     bounds = []
     causal = node.flag("is_causal")
     left, right = node.integer("left_window_size", -1), node.integer("right_window_size", -1)
     if causal or left >= 0 or right >= 0:
-        rows = q.size(2).count().expand(1)
+        rows = q.size(2).arange().unsqueeze(1)
         if past is not None:
             rows = rows + past.size(2)
         elif lengths is not None:
@@ -177,7 +179,7 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
     seen = bounds[0]
     for bound in bounds[1:]:
         seen = seen & bound
-    hidden = seen.choose(q.like(0), _NOTHING)
+    hidden = seen.select(q.like(0), _NOTHING)
     return hidden if mask is None else mask + hidden
 
 
@@ -206,7 +208,7 @@ def _filled(mask: Expression, k: Expression) -> Expression:
         raise ModelError(f"the mask is {mask.type}, expected a known shape because it has fewer columns than keys")
     nothing: float = 0.0 if mask.dtype is DType.BOOL else _NOTHING
     more = mask.draft.constant(np.full(rest, nothing).astype(mask.dtype.numpy), mask.dtype)
-    return mask.joined([mask.of(more)], mask.rank - 1)
+    return mask.concat([mask.of(more)], mask.rank - 1)
 
 
 def _flexible(node: Node) -> int:
@@ -215,23 +217,23 @@ def _flexible(node: Node) -> int:
     q, k, v = (operand(node, at) for at in range(3))
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
         raise ModelError(f"has inputs {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
-    heads = q.known(1, "the query")
-    scale = node.number("scale") if node.given("scale") else usual_scale(q)
+    heads = q.known_size(1, "the query")
+    scale = node.number("scale") if node.has_attribute("scale") else usual_scale(q)
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
     precise = node.element_type("softmax_precision", wide)
-    found = scores(q, repeated_heads(k, heads), scale).cast(precise)
+    found = scores(q, repeat_heads(k, heads), scale).cast(precise)
     weights = _changed(node, "prob_mod", softmax(_changed(node, "score_mod", found)))
     dtype = v.dtype
-    y = weights.cast(dtype) @ repeated_heads(v, heads)
-    return converted(d, y.operand, q.dtype)
+    y = weights.cast(dtype) @ repeat_heads(v, heads)
+    return convert(d, y.operand, q.dtype)
 
 
 def _changed(node: Node, name: str, x: Expression) -> Expression:
     """Apply a graph attribute to a tensor, if the node has it."""
-    if not node.given(name):
+    if not node.has_attribute(name):
         return x
     graph: Graph = node.graph(name)
-    results: Sequence[Value] = node.around.inline(graph, (x.operand,))
+    results: Sequence[Value] = node.enclosing.inline(graph, (x.operand,))
     if len(results) != 1 or not isinstance(results[0], int):
         raise ModelError(f"graph {name} has {len(results)} results, expected one tensor")
     return x.of(results[0])
@@ -242,15 +244,15 @@ def _rotary(node: Node) -> int:
     _d, x = node.draft, operand(node, 0)
     flat = x.rank == 3
     if flat:
-        x = heads_apart(x, node.integer("num_heads"), "the input")
+        x = split_heads(x, node.integer("num_heads"), "the input")
     if x.rank != 4:
         raise ModelError(f"has input {x.type}, expected 3 or 4 dimensions")
     tables = [operand(node, at) for at in (1, 2)]
     if node.has(3):
         tables = [table.take(operand(node, 3), 0) for table in tables]
-    width = node.integer("rotary_embedding_dim") or x.known(3, "the input")
+    width = node.integer("rotary_embedding_dim") or x.known_size(3, "the input")
     y = rotary_embedding(x, tables[0], tables[1], width, interleaved=node.flag("interleaved"))
-    return (heads_together(y) if flat else y).operand
+    return (merge_heads(y) if flat else y).operand
 
 
 _IMPORTERS: dict[tuple[str, str], Importer] = {

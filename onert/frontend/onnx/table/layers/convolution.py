@@ -12,14 +12,14 @@ from attrs import evolve, frozen
 from onert.frontend.onnx.building import (
     binary,
     cast,
+    concat,
     dimension,
     ints,
-    joined,
     known_shape,
     require_rank,
     reshape,
-    to_back,
-    to_front,
+    to_channels_first,
+    to_channels_last,
     transpose,
 )
 from onert.frontend.onnx.draft import Draft
@@ -48,15 +48,15 @@ for depthwise ones, summing the zeros between elements is faster than interleavi
 
 def _conv(node: Node) -> int:
     d, x, weight = node.draft, node.input(0), node.input(1)
-    rank = convolved_rank(d, x, weight)
+    rank = convolution_rank(d, x, weight)
     kernel = d.type(weight).shape[2:]
     if None in kernel:
         raise ModelError(f"the filter is {d.type(weight)}, expected a known window")
     found = windows(node, tuple(k or 0 for k in kernel), d.type(x).shape[2:])
-    return convolved(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
+    return convolve(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
 
 
-def convolved_rank(d: Draft, x: int, weight: int) -> int:
+def convolution_rank(d: Draft, x: int, weight: int) -> int:
     rank = require_rank(d, x, 3)
     if rank > 5:
         raise ModelError(f"has input {d.type(x)}, expected at most 3 spatial dimensions")
@@ -65,25 +65,25 @@ def convolved_rank(d: Draft, x: int, weight: int) -> int:
     return rank
 
 
-def convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
+def convolve(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
     """The convolution of x [batch, channels, ...] by weight [filters, channels / groups, ...]."""
     channels, inner, filters = d.type(x).shape[1], d.type(weight).shape[1], d.type(weight).shape[0]
     if groups < 1 or (inner is not None and channels not in (None, inner * groups)):
         raise ModelError(f"{groups} groups of {inner} channels do not fit {d.type(x)}")
     if filters is not None and filters % groups:
         raise ModelError(f"{filters} filters do not fit {groups} groups")
-    image = transpose(d, x, to_front(rank))
+    image = transpose(d, x, to_channels_last(rank))
     if rank == 5:
-        return transpose(d, _in_space(d, image, weight, bias, over, groups), to_back(5))
-    filters_last = transpose(d, weight, to_front(rank))
+        return transpose(d, _in_space(d, image, weight, bias, over, groups), to_channels_first(5))
+    filters_last = transpose(d, weight, to_channels_last(rank))
     if rank == 3:
         image, filters_last = (d.add(ExpandDims(), i, d.constant(1, _LINE)) for i in (image, filters_last))
-    image, padding = over.applied(d, image, 2)
+    image, padding = over.apply(d, image, 2)
     steps, apart = ((1, *v) if rank == 3 else v for v in (over.strides, over.dilations))
     op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1])
     out = d.add(op, image, filters_last, bias)
     out = d.add(Squeeze((1,)), out) if rank == 3 else out
-    return transpose(d, out, to_back(rank))
+    return transpose(d, out, to_channels_first(rank))
 
 
 def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
@@ -92,7 +92,7 @@ def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows
     known = held is not None and bool(np.isfinite(held).all()) and None not in sizes
     if groups > 1 and known and d.type(image).dtype.is_float:
         return _plane_by_plane(d, image, weight, bias, over)
-    image, padding = over.applied(d, image, 3)
+    image, padding = over.apply(d, image, 3)
     (depth, height, width), (deep, high, wide) = over.strides, over.dilations
     op = Conv3D(padding, depth, height, width, deep, high, wide)
     filters, inner = d.type(weight).shape[:2]
@@ -129,7 +129,7 @@ def _plane_by_plane(d: Draft, image: int, weight: int, bias: int | None, over: W
         pictures = reshape(d, sliced(d, image, [1], *limits, ints(d, [step])), (None, height, width, channels))
         own = sliced(d, filters, [0], ints(d, [number]), ints(d, [number + 1]), None)
         own = reshape(d, own, d.type(filters).shape[1:])
-        pictures, padding = flat.applied(d, pictures, 2)
+        pictures, padding = flat.apply(d, pictures, 2)
         part = d.add(Conv2D(padding, down, across, high, wide), pictures, own, None if number else bias)
         total = part if total is None else binary(d, BinaryKind.ADD, part, total)
     assert total is not None
@@ -142,7 +142,7 @@ def _transposed(node: Node) -> int:
     Output o of an axis sums `x[i] * w[k]` over `i * stride + k * dilation - before = o`.
     """
     d, x, weight = node.draft, node.input(0), node.input(1)
-    rank = convolved_rank(d, x, weight)
+    rank = convolution_rank(d, x, weight)
     spatial = rank - 2
     groups = node.integer("group", 1)
     shape = d.type(weight).shape
@@ -174,7 +174,7 @@ def _transposed(node: Node) -> int:
     around = [(e - 1 - before, e - 1 - after) for e, (before, after) in zip(extents, margins, strict=True)]
     x = padded(d, x, [(0, 0), (0, 0), *around])
     over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
-    return convolved(d, x, _turned(d, weight, groups), node.optional(2), over, groups, rank)
+    return convolve(d, x, _turned(d, weight, groups), node.optional(2), over, groups, rank)
 
 
 def _turned(d: Draft, weight: int, groups: int) -> int:
@@ -256,10 +256,10 @@ def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Seque
         joint = reshape(d, d.add(Concat(1), *parts), (filters * len(found), each, *over.kernel))
         if bias is not None:
             bias = reshape(d, d.add(Concat(1), *[reshape(d, bias, (groups, 1, inner))] * len(found)), (None,))
-        joint = convolved(d, x, joint, bias, over, groups, 2 + spatial)
+        joint = convolve(d, x, joint, bias, over, groups, 2 + spatial)
         joint, first, own_axes = reshape(d, joint, (None, groups, *strides, inner, *counts)), 2, (1, 2 + spatial)
     else:
-        joint = d.add(Concat(1), *(convolved(d, x, own, bias, over, groups, 2 + spatial) for over, own in found))
+        joint = d.add(Concat(1), *(convolve(d, x, own, bias, over, groups, 2 + spatial) for over, own in found))
         joint = reshape(d, joint, (None, *strides, groups, inner, *counts))
         first, own_axes = 1, (1 + spatial, 2 + spatial)
     turns = (i for axis in range(spatial) for i in (3 + spatial + axis, first + axis))
@@ -277,7 +277,7 @@ def _scattered(
     Filters are stored [channels, filters, ...].
     """
     rank = d.type(x).rank
-    image, filters, *kernel = (transpose(d, x, to_front(rank)), *d.type(weight).shape[1:])
+    image, filters, *kernel = (transpose(d, x, to_channels_last(rank)), *d.type(weight).shape[1:])
     sizes = [
         binary(d, BinaryKind.ADD, binary(d, BinaryKind.MUL, dimension(d, x, 2 + i), ints(d, [step])), ints(d, [rest]))
         for i, (step, rest) in enumerate(
@@ -287,17 +287,17 @@ def _scattered(
     if rank == 3:
         sizes, strides = [ints(d, [1]), *sizes], (1, *strides)
         image = d.add(ExpandDims(), image, d.constant(1, _LINE))
-    shape = cast(d, joined(d, [dimension(d, x, 0), *sizes, ints(d, [filters or 0])]), _LINE)
+    shape = cast(d, concat(d, [dimension(d, x, 0), *sizes, ints(d, [filters or 0])]), _LINE)
     padding = explicit([(before, max(after, 0)) for before, after in margins], len(strides))
     if rank == 5:
         turned, (deep, down, across) = transpose(d, weight, (2, 3, 4, 1, 0)), strides
         space = TransposeConv3D(padding, deep, down, across)
-        return transpose(d, d.add(space, shape, turned, image, bias), to_back(5))
+        return transpose(d, d.add(space, shape, turned, image, bias), to_channels_first(5))
     turned = transpose(d, weight, (1, *range(2, rank), 0))
     turned = d.add(ExpandDims(), turned, d.constant(1, _LINE)) if rank == 3 else turned
     down, across = strides
     out = d.add(TransposeConv2D(padding, down, across), shape, turned, image, bias)
-    return transpose(d, d.add(Squeeze((1,)), out) if rank == 3 else out, to_back(rank))
+    return transpose(d, d.add(Squeeze((1,)), out) if rank == 3 else out, to_channels_first(rank))
 
 
 def _transposed_margins(

@@ -12,8 +12,8 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
 
-from .convolution import convolved, convolved_rank
-from .whole_sums import HELD, Sums, summed
+from .convolution import convolution_rank, convolve
+from .exact_convolution import MAX_EXACT_FLOAT32, Sums, convolve_exactly
 from .windows import Windows, windows
 
 _FEW = 4
@@ -22,15 +22,15 @@ _FEW = 4
 
 def _conv_integer(node: Node) -> int:
     """int32 sums of products of 8-bit integers minus their zero points."""
-    return cast(node.draft, convolved_integers(node).operand, DType.INT32)
+    return cast(node.draft, convolve_integers(node).operand, DType.INT32)
 
 
-def convolved_integers(node: Node) -> Sums:
+def convolve_integers(node: Node) -> Sums:
     """ConvInteger. Constant filters multiply bytes, or float32 in groups with few channels, in slices of as many
     channels as float32 can sum exactly; otherwise everything is computed in float64.
     """
     d, filters = node.draft, _filters(node)
-    rank = convolved_rank(d, node.input(0), node.input(1))
+    rank = convolution_rank(d, node.input(0), node.input(1))
     kernel = tuple(k or 0 for k in d.type(node.input(1)).shape[2:])
     over = windows(node, kernel, d.type(node.input(0)).shape[2:])
     groups = node.integer("group", 1)
@@ -39,7 +39,7 @@ def convolved_integers(node: Node) -> Sums:
         if found is not None:
             return found
     x, weight = (_centred(node, at, at + 2, DType.FLOAT64) for at in (0, 1))
-    return Sums(cast(d, convolved(d, x, weight, None, over, groups, rank), DType.INT32), 1 << 31)
+    return Sums(cast(d, convolve(d, x, weight, None, over, groups, rank), DType.INT32), 1 << 31)
 
 
 def _filters(node: Node) -> Array | None:
@@ -62,14 +62,18 @@ def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | 
     if groups > 1 and inner < _FEW:
         weight = d.constant(filters.astype(np.float32))
         centred = _centred(node, 0, 2, DType.FLOAT32)
-        return Sums(convolved(d, centred, weight, None, over, groups, filters.ndim), most) if most <= HELD else None
+        return (
+            Sums(convolve(d, centred, weight, None, over, groups, filters.ndim), most)
+            if most <= MAX_EXACT_FLOAT32
+            else None
+        )
     zero = node.value(2) if node.has(2) else np.zeros((), np.int8)
     unknown = over.padding is Padding.SAME and None in d.type(x).shape[2:]
     if (zero is None and unknown) or (zero is not None and zero.size != 1):
         return None
     point = int(zero.reshape(())) if zero is not None else reshape(d, node.input(2), ())
     if filters.ndim == 4:
-        return summed(d, x, filters, over, groups, point, known=zero is not None)
+        return convolve_exactly(d, x, filters, over, groups, point, known=zero is not None)
     plane = evolve(
         over,
         kernel=(1, *over.kernel),
@@ -78,8 +82,8 @@ def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | 
         margins=((0, 0), *over.margins),
     )
     image = d.add(ExpandDims(), x, d.constant(2, DType.INT32))
-    found = summed(d, image, filters[:, :, None], plane, groups, point, known=zero is not None)
-    return None if found is None else Sums(d.add(Squeeze((2,)), found.operand), found.most)
+    found = convolve_exactly(d, image, filters[:, :, None], plane, groups, point, known=zero is not None)
+    return None if found is None else Sums(d.add(Squeeze((2,)), found.operand), found.bound)
 
 
 def _centred(node: Node, at: int, zero: int, dtype: DType) -> int:

@@ -22,14 +22,14 @@ def _loss(node: Node, x: Expression, target: Expression, weight: Expression | No
     d = x.draft
     ignored = None
     place = target.cast(DType.INT64)
-    if node.given("ignore_index"):
+    if node.has_attribute("ignore_index"):
         ignored = place.equals(node.integer("ignore_index"))
-        place = ignored.choose(place.like(0), place)
-    found = -x.of(d.add(GatherElements(1), x.operand, place.expand(1).operand)).squeeze(1)
+        place = ignored.select(place.like(0), place)
+    found = -x.of(d.add(GatherElements(1), x.operand, place.unsqueeze(1).operand)).squeeze(1)
     share = None if weight is None else weight.cast(x.dtype).take(place, 0)
     if ignored is not None:
-        share = ignored.choose(x.like(0), x.like(1)) if share is None else ignored.choose(x.like(0), share)
-        found = ignored.choose(x.like(0), found)  # the log of an ignored class may be infinite
+        share = ignored.select(x.like(0), x.like(1)) if share is None else ignored.select(x.like(0), share)
+        found = ignored.select(x.like(0), found)  # the log of an ignored class may be infinite
     loss = found if share is None else found * share
     axes = range(loss.rank)
     if reduction == "none":

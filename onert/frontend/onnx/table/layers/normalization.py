@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape, to_back, to_front, transpose
+from onert.frontend.onnx.building import (
+    binary,
+    cast,
+    ints,
+    like,
+    require_rank,
+    reshape,
+    to_channels_first,
+    to_channels_last,
+    transpose,
+)
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
@@ -103,12 +113,14 @@ def _instance(node: Node) -> int:
     rank = require_rank(d, x, 3)
     op = InstanceNorm(node.number("epsilon", 1e-5))
     if rank == 4:
-        return transpose(d, d.add(op, transpose(d, x, to_front(4)), node.input(1), node.input(2)), to_back(4))
+        return transpose(
+            d, d.add(op, transpose(d, x, to_channels_last(4)), node.input(1), node.input(2)), to_channels_first(4)
+        )
     if rank == 3:
         return d.add(op, x, node.input(1), node.input(2))
     dims = _dims(d, x)
-    flat = Expression(d, x).reshaped(*dims[:2], -1).operand
-    return Expression(d, d.add(op, flat, node.input(1), node.input(2))).reshaped(*dims).operand
+    flat = Expression(d, x).reshape_by(*dims[:2], -1).operand
+    return Expression(d, d.add(op, flat, node.input(1), node.input(2))).reshape_by(*dims).operand
 
 
 def _dims(d: Draft, x: int) -> list[int | Expression]:
@@ -128,15 +140,17 @@ def _group(node: Node) -> int:
         raise ModelError(f"{groups} groups do not fit {d.type(x)}")
     wide = x if dtype is DType.FLOAT64 else cast(d, x, _stash(node))
     parted = (
-        Expression(d, wide).reshaped(dims[0], groups, -1 if channels is None else channels // groups, *dims[2:]).operand
+        Expression(d, wide)
+        .reshape_by(dims[0], groups, -1 if channels is None else channels // groups, *dims[2:])
+        .operand
     )
     found, _, _ = standardized(d, parted, range(2, rank + 1), node.number("epsilon", 1e-5))
     scale, bias = node.input(1), node.input(2)
     if node.version < 21:
         scale, bias = (reshape(d, i, (groups, *(1,) * (rank - 1))) for i in (scale, bias))
         out = binary(d, ADD, binary(d, MUL, cast(d, found, dtype), scale), bias)
-        return Expression(d, out).reshaped(*dims).operand
-    out = Expression(d, cast(d, found, dtype)).reshaped(*dims).operand
+        return Expression(d, out).reshape_by(*dims).operand
+    out = Expression(d, cast(d, found, dtype)).reshape_by(*dims).operand
     scale, bias = (reshape(d, i, (channels, *(1,) * (rank - 2))) for i in (scale, bias))
     return binary(d, ADD, binary(d, MUL, out, scale), bias)
 

@@ -7,13 +7,13 @@ from functools import partial
 
 from onert.frontend.onnx.building import (
     binary,
+    concat,
     dimension,
     ints,
-    joined,
     like,
     require_rank,
-    to_back,
-    to_front,
+    to_channels_first,
+    to_channels_last,
     transpose,
 )
 from onert.frontend.onnx.draft import Draft
@@ -30,15 +30,15 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
 
-from .places import places
+from .pooled_indices import pooled_indices
 from .windows import Windows, windows
 
 
 def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
     """The windows, and what `ceil_mode` adds to the margins at the end, as the last window may be partly outside.
 
-    If a size is unknown, that is stride - 1: enough windows for any size. `_begun` removes a window that starts past
-    the end.
+    If a size is unknown, that is stride - 1: enough windows for any size. `_without_excess` removes a window that
+    starts past the end.
     """
     d, x = node.draft, node.input(0)
     require_rank(d, x, 3)
@@ -62,7 +62,7 @@ def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
     return over, tuple(more)
 
 
-def _begun(node: Node, over: Windows, pooled: int) -> int:
+def _without_excess(node: Node, over: Windows, pooled: int) -> int:
     """A pool's result [batch, channels, ...] without the windows that start past the end of an unknown size."""
     x, found = (Expression(node.draft, operand) for operand in (node.input(0), pooled))
     if not node.flag("ceil_mode") or over.padding is Padding.SAME:
@@ -79,7 +79,7 @@ def _begun(node: Node, over: Windows, pooled: int) -> int:
 def _pooled(
     d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding | Margins, *, counted: bool = False
 ) -> int:
-    """Pool an image [batch, ..., channels]. Padding other than VALID requires `_plain` windows."""
+    """Pool an image [batch, ..., channels]. Padding other than VALID requires `_is_plain` windows."""
     rank = d.type(image).rank
     if rank in (3, 4) and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
         if rank == 3:
@@ -103,12 +103,12 @@ def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
     """Pool volumes [batch, depth, height, width, channels]: first over each plane, then over depth."""
     x = Expression(d, image)
     (depth, high, wide), (apart, down, across) = over.kernel, over.strides
-    flat = x.reshaped(-1, x.size(2), x.size(3), x.size(4))
+    flat = x.reshape_by(-1, x.size(2), x.size(3), x.size(4))
     over_plane = x.of(d.add(Pool2D(kind, high, wide, Padding.VALID, down, across), flat.operand))
     height, width = over_plane.size(1), over_plane.size(2)
-    lines = over_plane.reshaped(x.size(0), x.size(1), -1, x.size(4))
+    lines = over_plane.reshape_by(x.size(0), x.size(1), -1, x.size(4))
     found = x.of(d.add(Pool2D(kind, depth, 1, Padding.VALID, apart, 1), lines.operand))
-    return found.reshaped(x.size(0), found.size(1), height, width, x.size(4)).operand
+    return found.reshape_by(x.size(0), found.size(1), height, width, x.size(4)).operand
 
 
 def _in_plane(d: Draft, image: int, kind: Pooling) -> bool:
@@ -121,20 +121,20 @@ def _least(d: Draft, x: int) -> float:
     return -math.inf if dtype.is_float else dtype.limits[0]
 
 
-def _filled(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], value: int | None = None) -> int:
+def _pad(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], value: int | None = None) -> int:
     """Pad an image [batch, ..., channels] by its margins."""
-    if over.open:
-        return over.filled(Expression(d, image), 1, value).operand
+    if over.dynamic:
+        return over.pad(Expression(d, image), 1, value).operand
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
     return padded(d, image, [(0, 0), *both, (0, 0)], value)
 
 
-def _plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
+def _is_plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
     """Whether Pool2D supports the windows: one or two dimensions, not dilated."""
     return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind)
 
 
-def _sides(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
+def _pool_margins(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
     """The margins as padding of Pool2D; None if it does not support them."""
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
     if not all(min(side) >= 0 and max(side) < k for side, k in zip(both, over.kernel, strict=True)):
@@ -146,20 +146,20 @@ def _max(node: Node) -> int | tuple[int, int]:
     d, x = node.draft, node.input(0)
     over, more = _windows(node)
     rank = d.type(x).rank
-    image = transpose(d, x, to_front(rank))
+    image = transpose(d, x, to_channels_last(rank))
     beyond = any(map(any, more))
     margins = beyond or any(map(any, over.margins))
     same = over.padding is Padding.SAME or (margins and over.is_same(d.type(x).shape[2:]) and not beyond)
-    plain, sides = _plain(d, image, Pooling.MAX, over), _sides(over, more)
-    if same and plain and not over.lower:
+    plain, sides = _is_plain(d, image, Pooling.MAX, over), _pool_margins(over, more)
+    if same and plain and not over.same_lower:
         out = _pooled(d, image, Pooling.MAX, over, Padding.SAME)
     elif margins and plain and sides is not None:
         out = _pooled(d, image, Pooling.MAX, over, sides)
     else:
         least = like(d, x, _least(d, x))
-        out = _pooled(d, _filled(d, image, over, more, least), Pooling.MAX, over, Padding.VALID)
-    found = _begun(node, over, transpose(d, out, to_back(rank)))
-    return (found, _begun(node, over, places(node, over, more))) if node.wants(1) else found
+        out = _pooled(d, _pad(d, image, over, more, least), Pooling.MAX, over, Padding.VALID)
+    found = _without_excess(node, over, transpose(d, out, to_channels_first(rank)))
+    return (found, _without_excess(node, over, pooled_indices(node, over, more))) if node.uses_output(1) else found
 
 
 def _average(node: Node) -> int:
@@ -167,13 +167,13 @@ def _average(node: Node) -> int:
     d, x = node.draft, node.input(0)
     over, more = _windows(node)
     rank, sizes = d.type(x).rank, d.type(x).shape[2:]
-    image = transpose(d, x, to_front(rank))
+    image = transpose(d, x, to_channels_last(rank))
     counted = node.flag("count_include_pad")
     margins = any(map(any, over.margins)) or over.padding is Padding.SAME
     beyond = any(map(any, more))
-    counted = counted and (over.open or any(map(any, over.margins)))
-    same = not over.lower and (over.padding is Padding.SAME or over.is_same(sizes))
-    plain, sides = _plain(d, image, Pooling.AVERAGE, over), _sides(over, more)
+    counted = counted and (over.dynamic or any(map(any, over.margins)))
+    same = not over.same_lower and (over.padding is Padding.SAME or over.is_same(sizes))
+    plain, sides = _is_plain(d, image, Pooling.AVERAGE, over), _pool_margins(over, more)
     if not margins and not beyond:
         out = _pooled(d, image, Pooling.AVERAGE, over, Padding.VALID)
     elif same and plain and not beyond and not counted:
@@ -181,23 +181,23 @@ def _average(node: Node) -> int:
     elif plain and sides is not None and over.padding is Padding.VALID and not (counted and beyond):
         out = _pooled(d, image, Pooling.AVERAGE, over, sides, counted=counted)
     else:
-        means = _pooled(d, _filled(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
+        means = _pooled(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
         out = means
         if beyond or not counted:
-            out = binary(d, BinaryKind.DIV, means, _share(d, image, over, more, counted=counted))
-    return _begun(node, over, transpose(d, out, to_back(rank)))
+            out = binary(d, BinaryKind.DIV, means, _counted_share(d, image, over, more, counted=counted))
+    return _without_excess(node, over, transpose(d, out, to_channels_first(rank)))
 
 
-def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], *, counted: bool) -> int:
+def _counted_share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], *, counted: bool) -> int:
     """The fraction of each window that counts: the average of a tensor that is 1 where elements count, otherwise 0."""
     rank = d.type(image).rank
     dims = [ints(d, [1]), *(dimension(d, image, axis) for axis in range(1, rank - 1)), ints(d, [1])]
-    ones = d.add(Fill(), joined(d, dims), like(d, image, 1))
+    ones = d.add(Fill(), concat(d, dims), like(d, image, 1))
     if counted:
         ones = padded(d, ones, [(0, 0), *over.margins, (0, 0)], like(d, image, 1))
         ones = padded(d, ones, [(0, 0), *more, (0, 0)])
     else:
-        ones = _filled(d, ones, over, more)
+        ones = _pad(d, ones, over, more)
     return _pooled(d, ones, Pooling.AVERAGE, over, Padding.VALID)
 
 
@@ -206,10 +206,10 @@ def _norm(node: Node) -> int:
     d, x, p = node.draft, node.input(0), node.integer("p", 2)
     over, more = _windows(node)
     rank = d.type(x).rank
-    image = transpose(d, powers(d, x, p), to_front(rank))
-    means = _pooled(d, _filled(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
+    image = transpose(d, powers(d, x, p), to_channels_last(rank))
+    means = _pooled(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
     sums = binary(d, BinaryKind.MUL, means, like(d, x, math.prod(over.kernel)))
-    return _begun(node, over, transpose(d, root(d, sums, p), to_back(rank)))
+    return _without_excess(node, over, transpose(d, root(d, sums, p), to_channels_first(rank)))
 
 
 def powers(d: Draft, x: int, p: int) -> int:
@@ -226,13 +226,13 @@ def root(d: Draft, x: int, p: int) -> int:
     return x if p == 1 else binary(d, BinaryKind.POW, x, like(d, x, 1 / p))
 
 
-def _whole(kind: Reduction, node: Node) -> int:
+def _global(kind: Reduction, node: Node) -> int:
     d, x = node.draft, node.input(0)
     axes = range(2, require_rank(d, x, 2))
     return d.add(Reduce(kind, keep_dims=True), x, ints(d, axes, DType.INT32))
 
 
-def _whole_norm(node: Node) -> int:
+def _global_norm(node: Node) -> int:
     d, x, p = node.draft, node.input(0), node.integer("p", 2)
     axes = range(2, require_rank(d, x, 2))
     return root(d, d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, axes, DType.INT32)), p)
@@ -240,9 +240,9 @@ def _whole_norm(node: Node) -> int:
 
 _IMPORTERS: dict[str, Importer] = {
     "AveragePool": _average,
-    "GlobalAveragePool": partial(_whole, Reduction.MEAN),
-    "GlobalLpPool": _whole_norm,
-    "GlobalMaxPool": partial(_whole, Reduction.MAX),
+    "GlobalAveragePool": partial(_global, Reduction.MEAN),
+    "GlobalLpPool": _global_norm,
+    "GlobalMaxPool": partial(_global, Reduction.MAX),
     "LpPool": _norm,
     "MaxPool": _max,
 }

@@ -23,7 +23,7 @@ _FEW_ROWS = 8
 """With fewer rows, packing a computed right-hand side takes longer than the product of bytes."""
 
 
-def multiplied(d: Draft, x: int, y: int) -> int:
+def matmul(d: Draft, x: int, y: int) -> int:
     """NumPy's matmul: batches broadcast, a vector is a row on the left and a column on the right."""
     left, right = require_rank(d, x, 1), require_rank(d, y, 1)
     if left == 1:
@@ -54,7 +54,7 @@ def _by_codes(d: Draft, x: int, y: int, *, turned: bool) -> int | None:
 
 
 def _matmul(node: Node) -> int:
-    return multiplied(node.draft, node.input(0), node.input(1))
+    return matmul(node.draft, node.input(0), node.input(1))
 
 
 def _gemm(node: Node) -> int:
@@ -165,7 +165,7 @@ def _integers(node: Node) -> int:
         x = binary(d, BinaryKind.SUB, x, zero)
     if node.has(3):
         y = binary(d, BinaryKind.SUB, y, cast(d, node.input(3), DType.INT32))
-    return multiplied(d, x, y)
+    return matmul(d, x, y)
 
 
 _IMPORTERS: dict[str, Importer] = {"Gemm": _gemm, "MatMul": _matmul, "MatMulInteger": _integers}

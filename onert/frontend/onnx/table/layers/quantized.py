@@ -7,20 +7,20 @@ from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.quantization import saturated
+from onert.frontend.onnx.table.elements.quantization import saturate
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from .integers import convolved_integers
+from .exact_convolution import MAX_EXACT_FLOAT32
+from .integers import convolve_integers
 from .products import TABLE as PRODUCTS
-from .whole_sums import HELD
 
 
-def requantized(x: Expression, multiplier: Expression, zero: Expression) -> Expression:
+def requantize(x: Expression, multiplier: Expression, zero: Expression) -> Expression:
     """`saturate(round(x * multiplier) + zero)` of int32 sums, ties to even, with the zero point's element type."""
     real = x.cast(DType.FLOAT32) * multiplier.cast(DType.FLOAT32)
     whole = real.unary(UnaryKind.ROUND) + zero.cast(DType.FLOAT32)
-    return x.of(saturated(x.draft, whole.operand, zero.dtype))
+    return x.of(saturate(x.draft, whole.operand, zero.dtype))
 
 
 def _alone(x: Expression) -> Expression:
@@ -44,7 +44,7 @@ def _matmul(node: Node) -> int:
     sums = Expression(node.draft, found)
     left, right, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     left = left.reshape(None, 1) if left.rank == 1 else left
-    return requantized(sums, left * right / scale, _alone(operand(node, 7))).operand
+    return requantize(sums, left * right / scale, _alone(operand(node, 7))).operand
 
 
 def _convolution(node: Node) -> int:
@@ -52,17 +52,17 @@ def _convolution(node: Node) -> int:
 
     The filters' scale may be per filter.
     """
-    found = convolved_integers(_reordered(node, 0, 3, 2, 5))
+    found = convolve_integers(_reordered(node, 0, 3, 2, 5))
     sums = Expression(node.draft, found.operand)
     each = (None, *(1,) * (sums.rank - 2))
     if node.has(8):
         bias = node.value(8)
-        held = bias is not None and found.most + int(np.abs(bias.astype(np.int64)).max(initial=0)) <= HELD
+        held = bias is not None and found.bound + int(np.abs(bias.astype(np.int64)).max(initial=0)) <= MAX_EXACT_FLOAT32
         dtype = sums.dtype if held else DType.INT32
         sums = sums.cast(dtype) + operand(node, 8).cast(dtype).reshape(*each)
     own, filters, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     filters = filters.reshape(*each) if filters.rank == 1 else filters
-    return requantized(sums, own * filters / scale, _alone(operand(node, 7))).operand
+    return requantize(sums, own * filters / scale, _alone(operand(node, 7))).operand
 
 
 _IMPORTERS: dict[str, Importer] = {"QLinearConv": _convolution, "QLinearMatMul": _matmul}

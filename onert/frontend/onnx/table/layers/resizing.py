@@ -126,7 +126,7 @@ def _ratio_at_run(
     policy = _policy(node)
     if policy == "stretch":
         return sizes, None
-    before = x.size(axes[0]).joined([x.size(a) for a in axes[1:]], 0).cast(DType.FLOAT64)
+    before = x.size(axes[0]).concat([x.size(a) for a in axes[1:]], 0).cast(DType.FLOAT64)
     kind = Reduction.MIN if policy == "not_larger" else Reduction.MAX
     scale = (sizes.cast(DType.FLOAT64) / before).reduce(kind, [0])
     found = (before * scale + 0.5).unary(UnaryKind.FLOOR)

@@ -11,7 +11,7 @@ from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Node
 from onert.frontend.onnx.table.elements.movement import padded
-from onert.frontend.onnx.table.elements.padding import surrounded
+from onert.frontend.onnx.table.elements.padding import pad_dynamic
 from onert.ir import ModelError
 from onert.ir.ops.arithmetic.window import MAX_STEP, Margins, Padding
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -23,7 +23,7 @@ from onert.ir.value import Value
 class Windows(Value):
     """Sizes, strides and dilations per dimension, and either explicit margins or a padding that implies them.
 
-    SAME margins known only at run time are `open`; with `lower`, the odd element is padded in front.
+    SAME margins known only at run time are `dynamic`; with `same_lower`, the odd element is padded in front.
     """
 
     kernel: tuple[int, ...]
@@ -31,8 +31,8 @@ class Windows(Value):
     dilations: tuple[int, ...]
     margins: tuple[tuple[int, int], ...]
     padding: Padding
-    open: bool = False
-    lower: bool = False
+    dynamic: bool = False
+    same_lower: bool = False
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -43,13 +43,13 @@ class Windows(Value):
         each = zip(self.extents, self.strides, self.margins, sizes, strict=True)
         return all(_same(extent, stride, size) == margin for extent, stride, margin, size in each)
 
-    def applied(self, d: Draft, image: int, count: int) -> tuple[int, Padding | Margins]:
+    def apply(self, d: Draft, image: int, count: int) -> tuple[int, Padding | Margins]:
         """The image [batch, ..., channels], cropped by negative margins, and the padding for an operation.
 
         The operation has `count` spatial axes, one more than these windows if an axis was inserted in front.
         """
-        if self.lower:
-            return self.filled(Expression(d, image), d.type(image).rank - 1 - len(self.margins)).operand, Padding.VALID
+        if self.same_lower:
+            return self.pad(Expression(d, image), d.type(image).rank - 1 - len(self.margins)).operand, Padding.VALID
         sizes = d.type(image).shape[-1 - len(self.margins) : -1]
         if self.padding is Padding.SAME or (any(map(any, self.margins)) and self.is_same(sizes)):
             return image, Padding.SAME
@@ -58,20 +58,20 @@ class Windows(Value):
         image = padded(d, image, [*around, *cut, (0, 0)])
         return image, explicit([(max(a, 0), max(b, 0)) for a, b in self.margins], count)
 
-    def same_sides(self, x: Expression, first: int) -> tuple[Expression, Expression]:
+    def same_margins(self, x: Expression, first: int) -> tuple[Expression, Expression]:
         """The int64 margins of SAME padding before and after each axis of x; `first` is the first spatial axis."""
         zero = x.of(ints(x.draft, [0]))
-        before, behind = [zero] * x.rank, [zero] * x.rank
+        before, after = [zero] * x.rank, [zero] * x.rank
         for axis, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True), first):
             outputs = (x.size(axis) + (stride - 1)).binary(BinaryKind.FLOOR_DIV, stride)
             total = ((outputs - 1) * stride + extent - x.size(axis)).at_least(0)
             half = total.binary(BinaryKind.FLOOR_DIV, 2)
-            before[axis], behind[axis] = (total - half, half) if self.lower else (half, total - half)
-        return before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)
+            before[axis], after[axis] = (total - half, half) if self.same_lower else (half, total - half)
+        return before[0].concat(before[1:], 0), after[0].concat(after[1:], 0)
 
-    def filled(self, x: Expression, first: int, value: int | None = None) -> Expression:
+    def pad(self, x: Expression, first: int, value: int | None = None) -> Expression:
         """The tensor with the margins of SAME padding, for any size."""
-        return surrounded(x, *self.same_sides(x, first), value)
+        return pad_dynamic(x, *self.same_margins(x, first), value)
 
 
 def explicit(sides: Sequence[tuple[int, int]], count: int) -> Padding | Margins:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.frontend.onnx.building import converted, require_rank
+from onert.frontend.onnx.building import convert, require_rank
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
@@ -21,7 +21,7 @@ def rows(node: Node) -> Expression:
     """The features as float32 `[rows, features]`; a vector is one row."""
     x = operand(node, 0).cast(DType.FLOAT32)
     if x.rank == 1:
-        x = x.expand(0)
+        x = x.unsqueeze(0)
     if x.rank != 2:
         raise ModelError(f"has input {x.type}, expected 2 dimensions")
     return x
@@ -59,7 +59,7 @@ def _classifier(node: Node) -> tuple[int, int]:
     """The best class of each row, and the scores."""
     scores, how = _products(node, rows(node)), node.text("post_transform", "NONE")
     classes = labels(node, "classlabels_ints", "classlabels_strings")
-    count = scores.known(1, "the scores")
+    count = scores.known_size(1, "the scores")
     if count == 1 and (classes is None or len(classes[0]) == 2):
         return _of_two(scores, classes, how)
     classes = (np.arange(count, dtype=np.int64), DType.INT64) if classes is None else classes
@@ -79,7 +79,7 @@ def _of_two(x: Expression, classes: tuple[Array, DType] | None, how: str) -> tup
     if classes is None:
         return places.operand, scores.operand
     first = transformed(-x, how) if how == "LOGISTIC" else 1 - scores
-    return labelled(places, classes).operand, first.joined([scores], 1).operand
+    return labelled(places, classes).operand, first.concat([scores], 1).operand
 
 
 def _scaled(node: Node) -> int:
@@ -103,7 +103,7 @@ def _normalized(node: Node) -> int:
         by = x.unary(UnaryKind.SQUARE).sum(last).unary(UnaryKind.SQRT)
     else:
         raise ModelError(f"norm is {norm!r}, expected MAX, L1 or L2")
-    return (x / by.equals(0).choose(by.like(1), by)).operand
+    return (x / by.equals(0).select(by.like(1), by)).operand
 
 
 def _binarized(node: Node) -> int:
@@ -124,7 +124,7 @@ def _imputed(node: Node) -> int:
     values = np.array(numbers).astype(x.dtype.numpy)
     new = x.of(x.draft.constant(values if len(values) > 1 else values.reshape(()), x.dtype))
     gone = ~x.equals(x) if old != old else x.equals(old)
-    return gone.choose(new, x).operand
+    return gone.select(new, x).operand
 
 
 def _features(node: Node) -> int:
@@ -134,13 +134,13 @@ def _features(node: Node) -> int:
     if require_rank(d, x.operand) == 0:
         raise ModelError(f"has input {x.type}, expected at least 1 dimension")
     found = x.take(places.reshape(None), x.rank - 1)
-    return (found.expand(0) if x.rank == 1 else found).operand
+    return (found.unsqueeze(0) if x.rank == 1 else found).operand
 
 
 def _joined(node: Node) -> int:
     parts = [Expression(node.draft, i).cast(DType.FLOAT32) for i in node.operands()]
-    parts = [p.expand(0) if p.rank == 1 else p for p in parts]
-    return parts[0].joined(parts[1:], 1).operand
+    parts = [p.unsqueeze(0) if p.rank == 1 else p for p in parts]
+    return parts[0].concat(parts[1:], 1).operand
 
 
 _KEYS = {"floats": DType.FLOAT32, "int64s": DType.INT64, "strings": DType.STRING}
@@ -153,7 +153,7 @@ def _listed(node: Node, side: str) -> tuple[Array, DType]:
         return whole[0].reshape(-1), whole[1]
     for suffix, dtype in _KEYS.items():
         name = f"{side}_{suffix}"
-        if node.given(name):
+        if node.has_attribute(name):
             if dtype is DType.STRING:
                 texts = node.texts(name)
                 found: Array = np.empty(len(texts), object)
@@ -208,7 +208,7 @@ def _map(node: Node) -> int:
     named = labels(node, "classlabels_int64s", "classlabels_strings")
     if named is None or (x.rank and x.shape[-1] not in (None, len(named[0]))):
         raise ModelError(f"there are {0 if named is None else len(named[0])} names for the columns of {x.type}")
-    return (x.expand(0) if x.rank == 1 else x).operand
+    return (x.unsqueeze(0) if x.rank == 1 else x).operand
 
 
 def _row(node: Node) -> int:
@@ -226,7 +226,7 @@ def _values(node: Node) -> int:
         raise ModelError(f"cast_to is {wanted!r} and map_form {form!r}, expected {', '.join(kinds)}, DENSE or SPARSE")
     if form == "SPARSE" and wanted == "TO_STRING":
         raise ModelError("map_form is 'SPARSE' for strings, which is not supported")
-    return converted(node.draft, node.input(0), kinds[wanted])
+    return convert(node.draft, node.input(0), kinds[wanted])
 
 
 def _default(node: Node, dtype: DType) -> object:

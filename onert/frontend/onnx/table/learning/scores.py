@@ -37,9 +37,9 @@ def transformed(x: Expression, how: str) -> Expression:
 def _softmax_but_zeros(x: Expression) -> Expression:
     """Softmax where a score of 0 remains 0."""
     largest = x.reduce(Reduction.MAX, [x.rank - 1])
-    powers = (x.unary(UnaryKind.ABS) > 1e-7).choose((x - largest).unary(UnaryKind.EXP), 0.0)
+    powers = (x.unary(UnaryKind.ABS) > 1e-7).select((x - largest).unary(UnaryKind.EXP), 0.0)
     total = powers.sum(x.rank - 1)
-    return total.equals(0).choose(powers.like(0.5), powers / total)
+    return total.equals(0).select(powers.like(0.5), powers / total)
 
 
 def _probit(x: Expression) -> Expression:
@@ -64,7 +64,7 @@ def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | Non
 
 def best(x: Expression, classes: tuple[Array, DType]) -> Expression:
     """The label with the largest score in each row."""
-    count = x.known(1, "the scores")
+    count = x.known_size(1, "the scores")
     if len(classes[0]) != count:
         raise ModelError(f"there are {len(classes[0])} labels for {count} scores")
     return labelled(x.of(x.draft.add(ArgReduce(Extreme.MAX), x.operand, x.draft.constant(-1, DType.INT32))), classes)

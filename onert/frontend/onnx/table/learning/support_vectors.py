@@ -22,7 +22,7 @@ def _regressor(node: Node) -> int:
     """The sum of kernel values of a row with each support vector, times their coefficients, plus rho."""
     x = rows(node)
     coefficients, count = node.numbers("coefficients") or (), node.integer("n_supports")
-    width = x.known(1, "the input")
+    width = x.known_size(1, "the input")
     kernel, kind = x, "LINEAR"
     if count > 0:
         kind = node.text("kernel_type", "LINEAR")
@@ -37,7 +37,7 @@ def _regressor(node: Node) -> int:
     weights = x.of(x.draft.constant(np.array(coefficients, np.float32).reshape(-1, 1)))
     out = kernel @ weights + (node.numbers("rho") or (0.0,))[0]
     if node.flag("one_class"):
-        out = (out > 0).choose(out.like(1), -1)
+        out = (out > 0).select(out.like(1), -1)
     return transformed(out, node.text("post_transform", "NONE")).operand
 
 
@@ -48,7 +48,7 @@ def _kernel(node: Node, x: Expression, vectors: Array, kind: str) -> Expression:
     if kind == "LINEAR":
         return products
     if kind == "RBF":
-        apart = (x.expand(1) - x.of(d.constant(vectors[None]))).unary(UnaryKind.SQUARE).sum(2, keep=False)
+        apart = (x.unsqueeze(1) - x.of(d.constant(vectors[None]))).unary(UnaryKind.SQUARE).sum(2, keep=False)
         return (apart * -gamma).unary(UnaryKind.EXP)
     line = products * gamma + offset
     if kind == "POLY":
@@ -86,13 +86,13 @@ def _classifier(node: Node) -> tuple[int, int]:
     if node.numbers("prob_a"):
         scores = _probabilities(node, scores, pairs, count)
     elif count == 2:
-        scores = (-scores).joined([scores], 1)
+        scores = (-scores).concat([scores], 1)
     return chosen.operand, transformed(scores, node.text("post_transform", "NONE")).operand
 
 
 def _by_line(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[int, int]:
     """Without support vectors, the coefficients are those of a linear model."""
-    coefficients, width = np.array(node.numbers("coefficients") or (), np.float32), x.known(1, "the input")
+    coefficients, width = np.array(node.numbers("coefficients") or (), np.float32), x.known_size(1, "the input")
     if coefficients.size != width * len(classes[0]):
         raise ModelError(
             f"there are {coefficients.size} coefficients for {len(classes[0])} classes of {width} features"
@@ -104,7 +104,7 @@ def _by_line(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[i
 
 def _pairs(node: Node, x: Expression, each: tuple[int, ...], count: int) -> Expression:
     """The sum of kernels for each pair of classes, `[rows, pairs]`."""
-    width, total = x.known(1, "the input"), sum(each)
+    width, total = x.known_size(1, "the input"), sum(each)
     vectors = np.array(node.numbers("support_vectors") or (), np.float32)
     coefficients = np.array(node.numbers("coefficients") or (), np.float32)
     rho = node.numbers("rho") or ()
@@ -137,7 +137,7 @@ def _probabilities(node: Node, scores: Expression, pairs: list[tuple[int, int]],
         d.constant(np.array(shift, np.float32))
     )
     first = lines.unary(UnaryKind.LOGISTIC).at_least(1e-7).at_most(1 - 1e-7)
-    both = first.joined([1 - first, first.take([0], 1)], 1)
+    both = first.concat([1 - first, first.take([0], 1)], 1)
     places: Array = np.full((count, count), 2 * len(pairs), np.int64)
     for at, (one, other) in enumerate(pairs):
         places[one, other], places[other, one] = at, len(pairs) + at

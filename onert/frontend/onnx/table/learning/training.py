@@ -53,7 +53,7 @@ def _adam(node: Node, rate: Expression, update: Expression, tensors: list[Expres
     times = update.cast(DType.FLOAT64)
     shares = [1 - times.like(b).binary(BinaryKind.POW, times) for b in (alpha, beta)]
     corrected = rate.cast(DType.FLOAT64) * shares[1].unary(UnaryKind.SQRT) / shares[0]
-    used = (update > 0).choose(corrected, rate.cast(DType.FLOAT64)).cast(x.dtype)
+    used = (update > 0).select(corrected, rate.cast(DType.FLOAT64)).cast(x.dtype)
     moved = x - used * (mean / (squares.unary(UnaryKind.SQRT) + node.number("epsilon", 1e-6)))
     return [moved * (1 - node.number("norm_coefficient_post")), mean, squares]
 
@@ -62,7 +62,7 @@ def _momentum(node: Node, rate: Expression, update: Expression, tensors: list[Ex
     x, g, v = tensors
     alpha, mode = node.number("alpha"), node.choice("mode", ("standard", "nesterov"))
     g = _gradient(node, x, g)
-    share = (update > 0).choose(g.like(node.number("beta")), 1.0)
+    share = (update > 0).select(g.like(node.number("beta")), 1.0)
     v = v * alpha + share * g
     way = g + v * alpha if mode == "nesterov" else v
     return [x - rate.cast(x.dtype) * way, v]

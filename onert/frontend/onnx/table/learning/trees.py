@@ -50,7 +50,7 @@ class _Trees:
 
     def operation(self, node: Node, outputs: int, aggregation: Aggregation) -> Expression:
         d, x = node.draft, operand(node, 0)
-        x = x.expand(0) if x.rank == 1 else x
+        x = x.unsqueeze(0) if x.rank == 1 else x
 
         def constant(values: Sequence[float], dtype: DType = DType.INT64) -> int:
             return d.constant(np.array(list(values), dtype.numpy), dtype)
@@ -219,7 +219,7 @@ def _based(node: Node, x: Expression) -> Expression:
     values, _ = _numbers(node, "base_values")
     if not len(values):
         return x
-    if len(values) not in (1, x.known(1, "the votes")):
+    if len(values) not in (1, x.known_size(1, "the votes")):
         raise ModelError(f"there are {len(values)} base values for {x.type}")
     return x + x.of(x.draft.constant(values.astype(x.dtype.numpy), x.dtype))
 
@@ -248,7 +248,7 @@ def _classifier(node: Node) -> tuple[int, int]:
         bases, _ = _numbers(node, "base_values")
         votes = trees.operation(node, 1, Aggregation.SUM)
         votes = votes + float(bases[-1]) if len(bases) else votes
-        scores = (1 - votes if least else -votes).joined([votes], 1)
+        scores = (1 - votes if least else -votes).concat([votes], 1)
     else:
         scores = _based(node, trees.operation(node, count, Aggregation.SUM))
     if count == 2 and len(voted) == 1:

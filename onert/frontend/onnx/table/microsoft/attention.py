@@ -8,11 +8,11 @@ from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.attention import (
-    Groups,
-    heads_apart,
-    heads_together,
+    HeadGroups,
+    merge_heads,
     scores,
     softmax,
+    split_heads,
     usual_scale,
 )
 from onert.frontend.onnx.table.layers.normalization import mean_of
@@ -30,7 +30,7 @@ _LEAST = float.fromhex("-0x1.fffffep+127")
 
 
 @frozen(eq=False)
-class _Answer:
+class _Attention:
     """The weighted sums [batch, heads, tokens, n], and the scores before and after their softmax."""
 
     y: Expression
@@ -59,17 +59,17 @@ def _sum(parts: list[Expression | None]) -> Expression | None:
     return found
 
 
-def _attended(q: Expression, k: Expression, v: Expression, scale: float, bias: Expression | None) -> _Answer:
+def _attend(q: Expression, k: Expression, v: Expression, scale: float, bias: Expression | None) -> _Attention:
     raw = scores(q, k, scale)
     raw = raw if bias is None else raw + bias
     weights = softmax(raw)
-    return _Answer(weights @ v, raw, weights)
+    return _Attention(weights @ v, raw, weights)
 
 
 def _before(q: Expression, k: Expression) -> Expression:
     """The causal mask, `[queries, keys]`, where the last query is at the position of the last key."""
-    columns = k.size(2).count()
-    rows = q.size(2).count().expand(1) + (k.size(2) - q.size(2))
+    columns = k.size(2).arange()
+    rows = q.size(2).arange().unsqueeze(1) + (k.size(2) - q.size(2))
     return columns <= rows
 
 
@@ -84,21 +84,21 @@ def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | Non
         return None
     filler = node.number("mask_filter_value", -10000.0)
     if mask.rank == 1:
-        columns, mask = k.size(2).count().expand(0), mask.cast(DType.INT64)
+        columns, mask = k.size(2).arange().unsqueeze(0), mask.cast(DType.INT64)
         batch = k.shape[0]
         if mask.shape[0] is not None and batch is not None and mask.shape[0] == 2 * batch != batch:
-            ends, starts = (mask.of(part).expand(1) for part in split(mask.draft, mask.operand, [batch, batch], 0))
+            ends, starts = (mask.of(part).unsqueeze(1) for part in split(mask.draft, mask.operand, [batch, batch], 0))
             seen = (columns < ends) & (columns >= starts)
         elif mask.shape[0] == batch or None in (mask.shape[0], batch):
-            seen = columns < mask.expand(1)
+            seen = columns < mask.unsqueeze(1)
         else:
             raise ModelError(f"the mask is {mask.type}, expected a length for each of {batch} sequences")
     elif mask.rank in (2, 3):
         seen = mask > 0
     else:
         raise ModelError(f"the mask is {mask.type}, expected 1 to 3 dimensions")
-    seen = seen.expand(1).expand(1) if seen.rank == 2 else seen.expand(1)
-    return seen.choose(q.like(0), filler)
+    seen = seen.unsqueeze(1).unsqueeze(1) if seen.rank == 2 else seen.unsqueeze(1)
+    return seen.select(q.like(0), filler)
 
 
 def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
@@ -110,7 +110,7 @@ def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
 
 
 def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
-    return _before(q, k).choose(q.like(0), _LEAST) if node.flag("unidirectional") else None
+    return _before(q, k).select(q.like(0), _LEAST) if node.flag("unidirectional") else None
 
 
 def _multi_head(node: Node) -> tuple[int | None, ...]:
@@ -127,41 +127,41 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
     elif v is None:
         if k.rank != 5:
             raise ModelError(f"has no value, and the key is {k.type}, expected packed keys and values")
-        q, k, v = heads_apart(q, heads, "the query"), *(k.take(at, 3).transpose(0, 2, 1, 3) for at in range(2))
+        q, k, v = split_heads(q, heads, "the query"), *(k.take(at, 3).transpose(0, 2, 1, 3) for at in range(2))
     else:
-        width = q.known(2, "the query")
-        wide = v.known(2, "the value") if v.rank == 3 else 0
+        width = q.known_size(2, "the query")
+        wide = v.known_size(2, "the value") if v.rank == 3 else 0
         parts = _biased(node, 3, [width, width, wide or width])
-        q = heads_apart(q if parts[0] is None else q + parts[0], heads, "the query")
+        q = split_heads(q if parts[0] is None else q + parts[0], heads, "the query")
         if k.rank == 3:
-            k = heads_apart(k if parts[1] is None else k + parts[1], heads, "the key")
-            v = heads_apart(v if parts[2] is None else v + parts[2], heads, "the value")
+            k = split_heads(k if parts[1] is None else k + parts[1], heads, "the key")
+            v = split_heads(v if parts[2] is None else v + parts[2], heads, "the value")
     past = optional(node, 6), optional(node, 7)
     if past[0] is not None and past[1] is not None:
-        k, v = past[0].joined([k], 2), past[1].joined([v], 2)
+        k, v = past[0].concat([k], 2), past[1].concat([v], 2)
     bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), optional(node, 5)])
-    found = _attended(q, k, v, _scale(node, q), bias)
-    return heads_together(found.y).operand, k.operand, v.operand, found.scores.operand
+    found = _attend(q, k, v, _scale(node, q), bias)
+    return merge_heads(found.y).operand, k.operand, v.operand, found.scores.operand
 
 
 def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int | None, ...]:
     """Attention of packed queries, keys and values `[batch, tokens, features]`, with their bias already added."""
     d, heads = node.draft, node.integer("num_heads")
     sizes = list(node.integers("qkv_hidden_sizes") or ())
-    total = x.known(2, "the projection")
+    total = x.known_size(2, "the projection")
     sizes = sizes or [total // 3] * 3
     if len(sizes) != 3 or sum(sizes) != total or sizes[0] != sizes[1] or min(sizes) < 1:
         raise ModelError(f"queries, keys and values have {sizes} features, expected a sum of {total}")
     q, k, v = (
-        heads_apart(x.of(part), heads, what)
+        split_heads(x.of(part), heads, what)
         for part, what in zip(split(d, x.operand, sizes, 2), ("the query", "the key", "the value"), strict=True)
     )
     if past is not None:
-        k, v = past.take(0, 0).joined([k], 2), past.take(1, 0).joined([v], 2)
+        k, v = past.take(0, 0).concat([k], 2), past.take(1, 0).concat([v], 2)
     bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), optional(node, 5)])
-    found = _attended(q, k, v, _scale(node, q), bias)
-    present = k.expand(0).joined([v.expand(0)], 0) if node.wants(1) else None
-    return heads_together(found.y).operand, None if present is None else present.operand
+    found = _attend(q, k, v, _scale(node, q), bias)
+    present = k.unsqueeze(0).concat([v.unsqueeze(0)], 0) if node.uses_output(1) else None
+    return merge_heads(found.y).operand, None if present is None else present.operand
 
 
 def _attention(node: Node) -> tuple[int | None, ...]:
@@ -207,71 +207,71 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     if heads < 1 or own < 1:
         raise ModelError(f"there are {heads} query heads and {own} key heads, expected at least 1")
     if k is None or v is None:
-        each, rest = divmod(q.known(2, "the query"), heads + 2 * own)
+        each, rest = divmod(q.known_size(2, "the query"), heads + 2 * own)
         if rest:
             raise ModelError(f"the query is {q.type}, expected a multiple of {heads + 2 * own} features")
         q, k, v = (q.of(part) for part in split(d, q.operand, [heads * each, own * each, own * each], 2))
     q, k = (
-        _normalized(node, heads_apart(q, heads, "the query"), 14),
-        _normalized(node, heads_apart(k, own, "the key"), 15),
+        _normalized(node, split_heads(q, heads, "the query"), 14),
+        _normalized(node, split_heads(k, own, "the key"), 15),
     )
-    v, new = heads_apart(v, own, "the value"), q.size(2)
+    v, new = split_heads(v, own, "the value"), q.size(2)
     totals = operand(node, 5).cast(DType.INT64).reshape(None) + 1
     most = operand(node, 6).cast(DType.INT64).reshape(1)
-    first = most.equals(new).choose(totals.like(0), totals - new)
-    places = first.expand(1) + new.count()
+    first = most.equals(new).select(totals.like(0), totals - new)
+    places = first.unsqueeze(1) + new.arange()
     if node.flag("do_rotary"):
         turns = optional(node, 9) or places
         cos, sin = (operand(node, at).take(turns, 0) for at in (7, 8))
-        width, pairs = 2 * cos.known(2, "a table"), node.flag("rotary_interleaved")
+        width, pairs = 2 * cos.known_size(2, "a table"), node.flag("rotary_interleaved")
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=pairs) for x in (q, k))
     past = optional(node, 3), optional(node, 4)
     if past[0] is not None and past[1] is not None:
-        k, v = _written(k, v, (past[0], past[1]), first, most)
-    columns = k.size(2).count().expand(0).expand(0)
-    rows, seen = places.expand(2), columns < totals.expand(1).expand(1)
+        k, v = _append_to_cache(k, v, (past[0], past[1]), first, most)
+    columns = k.size(2).arange().unsqueeze(0).unsqueeze(0)
+    rows, seen = places.unsqueeze(2), columns < totals.unsqueeze(1).unsqueeze(1)
     if node.flag("causal", default=True):
         seen = seen & (columns <= rows)
     window = node.integer("local_window_size", -1)
     if window > 0:
         seen = seen & (columns > rows - window)
-    hidden, bias = seen.expand(1).choose(q.like(0), _LEAST), optional(node, 10)
-    groups = Groups.of(q, k, bias)
-    raw, cap = scores(groups.apart(q), groups.shared(k), _scale(node, q)), node.number("softcap")
+    hidden, bias = seen.unsqueeze(1).select(q.like(0), _LEAST), optional(node, 10)
+    groups = HeadGroups.of(q, k, bias)
+    raw, cap = scores(groups.split(q), groups.expand_keys(k), _scale(node, q)), node.number("softcap")
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
-    raw = raw + groups.apart(hidden if bias is None else bias + hidden)
+    raw = raw + groups.split(hidden if bias is None else bias + hidden)
     weights = _with_sink(node, raw, groups)
     shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
-    y = heads_together(groups.together(weights @ groups.shared(v)))
-    return y.operand, k.operand, v.operand, None if shown is None else groups.together(shown).operand
+    y = merge_heads(groups.merge(weights @ groups.expand_keys(v)))
+    return y.operand, k.operand, v.operand, None if shown is None else groups.merge(shown).operand
 
 
-def _with_sink(node: Node, x: Expression, groups: Groups) -> Expression:
+def _with_sink(node: Node, x: Expression, groups: HeadGroups) -> Expression:
     """The softmax of scores and an additional score without a key: 0, or a sink score per head."""
     sink, last = optional(node, 11), x.rank - 1
     if sink is None and not node.integer("smooth_softmax") > 0:
         return softmax(x)
     alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, groups.heads, 1, 1)
-    largest = x.reduce(Reduction.MAX, [last]).at_least(groups.apart(alone))
+    largest = x.reduce(Reduction.MAX, [last]).at_least(groups.split(alone))
     powers = (x - largest).unary(UnaryKind.EXP)
-    return powers / (powers.sum(last) + (groups.apart(alone) - largest).unary(UnaryKind.EXP))
+    return powers / (powers.sum(last) + (groups.split(alone) - largest).unary(UnaryKind.EXP))
 
 
-def _written(
+def _append_to_cache(
     k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, most: Expression
 ) -> tuple[Expression, Expression]:
     """Keys and values `[batch, heads, places, n]` written behind the past ones, whose number differs per sequence."""
     old, new = past[0].size(2), k.size(2)
-    count = old.at_least(most).count().expand(0)
-    begin = first.expand(1)
+    count = old.at_least(most).arange().unsqueeze(0)
+    begin = first.unsqueeze(1)
     fresh = (count >= begin) & (count < begin + new)
-    kept = (count < begin).choose(count, old + new)  # the index of an appended row of zeros
-    which = fresh.choose(count - begin + old, kept)
+    kept = (count < begin).select(count, old + new)  # the index of an appended row of zeros
+    which = fresh.select(count - begin + old, kept)
     one = which.of(which.draft.constant([1], DType.INT64))
     found = []
     for x, before in ((k, past[0]), (v, past[1])):
-        row = x.like(0).reshape(1, 1, 1, 1).broadcast(x.size(0).joined([x.size(1), one, x.size(3)], 0))
-        rows = before.joined([x, row], 2)
+        row = x.like(0).reshape(1, 1, 1, 1).broadcast(x.size(0).concat([x.size(1), one, x.size(3)], 0))
+        rows = before.concat([x, row], 2)
         found.append(x.of(x.draft.add(Gather(2, 1), rows.operand, which.operand)))
     return found[0], found[1]
 

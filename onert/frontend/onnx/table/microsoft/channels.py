@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from onert.frontend.onnx.building import to_back, to_front
+from onert.frontend.onnx.building import to_channels_first, to_channels_last
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
@@ -24,12 +24,12 @@ from .standard import NEWEST
 def _convolved(node: Node) -> int:
     """FusedConv with channels-last input and addend; the filters' layout is unchanged."""
     x = operand(node, 0)
-    given = [x.transpose(*to_back(x.rank)).operand, node.input(1), node.optional(2)]
+    given = [x.transpose(*to_channels_first(x.rank)).operand, node.input(1), node.optional(2)]
     if node.has(3):
-        given.append(operand(node, 3).transpose(*to_back(x.rank)).operand)
+        given.append(operand(node, 3).transpose(*to_channels_first(x.rank)).operand)
     found = FUSED[DOMAIN, "FusedConv"](evolve(node, inputs=tuple(given)))
     assert isinstance(found, int)
-    return x.of(found).transpose(*to_front(x.rank)).operand
+    return x.of(found).transpose(*to_channels_last(x.rank)).operand
 
 
 def _silu(x: Expression) -> Expression:
@@ -41,7 +41,7 @@ def _by_groups(node: Node, x: Expression) -> int:
     last, code = node.flag("channels_last", default=True), node.integer("activation")
     if "groups" not in node.attributes or code not in (0, 1):
         raise ModelError(f"activation is {code}, expected 0 or 1, with the attribute groups")
-    turned = x.transpose(*to_back(x.rank)) if last else x
+    turned = x.transpose(*to_channels_first(x.rank)) if last else x
     plain = evolve(
         node,
         inputs=(turned.operand, node.input(1), node.input(2)),
@@ -50,7 +50,7 @@ def _by_groups(node: Node, x: Expression) -> int:
     )
     found = NORMALIZATIONS["", "GroupNormalization"](plain)
     assert isinstance(found, int)
-    y = x.of(found).transpose(*to_front(x.rank)) if last else x.of(found)
+    y = x.of(found).transpose(*to_channels_last(x.rank)) if last else x.of(found)
     return (_silu(y) if code else y).operand
 
 
@@ -59,7 +59,7 @@ def _skip_group_norm(node: Node) -> tuple[int, int]:
     x, skip = operand(node, 0), operand(node, 3)
     if skip.rank == 2 and x.rank > 2:
         for _ in range(x.rank - 2):
-            skip = skip.expand(1)
+            skip = skip.unsqueeze(1)
     x = x + skip
     x = x + operand(node, 4) if node.has(4) else x
     return _by_groups(node, x), x.operand
@@ -69,15 +69,15 @@ def _gated_norm(node: Node) -> int:
     """RMS normalisation of each part of a row, multiplied by the scale and an activation of the gate."""
     x, scale, gate = (operand(node, at) for at in range(3))
     name = node.choice("activation", ("silu", "swish", "sigmoid"), "silu")
-    length, row = scale.known(0, "the scale"), x.known(x.rank - 1, "the rows")
+    length, row = scale.known_size(0, "the scale"), x.known_size(x.rank - 1, "the rows")
     if not length or row % length:
         raise ModelError(f"rows of {row} are not divisible into parts of {length}")
     outer = [x.size(axis) for axis in range(x.rank - 1)]
-    parts = x if row == length else x.reshaped(*outer, row // length, length)
+    parts = x if row == length else x.reshape_by(*outer, row // length, length)
     wide = parts.cast(DType.FLOAT32)
     mean = (wide * wide).reduce(Reduction.MEAN, [parts.rank - 1])
     y = wide * (mean + node.number("epsilon", 1e-5)).unary(UnaryKind.RSQRT) * scale.cast(DType.FLOAT32)
-    y = y if row == length else y.reshaped(*outer, row)
+    y = y if row == length else y.reshape_by(*outer, row)
     bent = gate.cast(DType.FLOAT32)
     return (y * (bent.unary(UnaryKind.LOGISTIC) if name == "sigmoid" else _silu(bent))).cast(x.dtype).operand
 
@@ -85,7 +85,7 @@ def _gated_norm(node: Node) -> int:
 def _halves(node: Node) -> int:
     """Input plus bias: the first half of each row times GELU of the second."""
     x = operand(node, 0) + operand(node, 1)
-    half = x.known(x.rank - 1, "the rows") // 2
+    half = x.known_size(x.rank - 1, "the rows") // 2
     left, right = (x.of(part) for part in split(node.draft, x.operand, [half, half], x.rank - 1))
     return (left * right.unary(UnaryKind.GELU)).operand
 

@@ -28,7 +28,7 @@ def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expres
     The weights are the scores' softmax over all experts or over the best, or come from a separate input.
     """
     d, count = node.draft, node.integer("k", 1)
-    experts = scores.known(1, "the router's scores")
+    experts = scores.known_size(1, "the router's scores")
     if not 1 <= count <= experts:
         raise ModelError(f"k is {count}, expected 1 to {experts}")
     best, places = d.add_many(TopK(DType.INT64), scores.operand, d.constant(count, DType.INT32))
@@ -39,7 +39,7 @@ def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expres
         taken = mixing * chosen
         return taken / taken.sum(1) if node.flag("normalize_routing_weights") else taken
     if node.flag("normalize_routing_weights"):
-        return (rows * scores.of(d.add(Softmax(), best)).expand(2)).sum(1, keep=False)
+        return (rows * scores.of(d.add(Softmax(), best)).unsqueeze(2)).sum(1, keep=False)
     return scores.of(d.add(Softmax(), scores.operand)) * chosen
 
 
@@ -57,20 +57,20 @@ def _mixed(
     first, second, third = weights
     if first is None or second is None:
         raise ModelError("has no weights for one of its first two layers")
-    rows = x if x.rank == 2 else x.reshape(None, x.known(2, "the input"))
-    hidden = _layer(rows.expand(0), first, biases[0])
-    gate = None if third is None else _layer(rows.expand(0), third, biases[2])
+    rows = x if x.rank == 2 else x.reshape(None, x.known_size(2, "the input"))
+    hidden = _layer(rows.unsqueeze(0), first, biases[0])
+    gate = None if third is None else _layer(rows.unsqueeze(0), third, biases[2])
     answers = _layer(_activated(node, hidden, gate), second, biases[1])
-    shares = _shares(node, scores, mixing).transpose(1, 0).expand(2)
+    shares = _shares(node, scores, mixing).transpose(1, 0).unsqueeze(2)
     y = (answers * shares.cast(x.dtype)).sum(0, keep=False)
     if x.rank == 3:
-        y = y.reshaped(x.size(0), x.size(1), x.known(2, "the input"))
+        y = y.reshape_by(x.size(0), x.size(1), x.known_size(2, "the input"))
     return y.operand
 
 
 def _layer(x: Expression, weight: Expression, bias: Expression | None) -> Expression:
     y = x @ weight.transpose(0, 2, 1)
-    return y if bias is None else y + bias.expand(1)
+    return y if bias is None else y + bias.unsqueeze(1)
 
 
 def _activated(node: Node, x: Expression, gate: Expression | None) -> Expression:
@@ -92,7 +92,7 @@ def _gated(node: Node, x: Expression, line: Expression | None) -> Expression:
     """`g * sigmoid(alpha * g) * (l + beta)`, with g clipped from above and l from both sides."""
     fusion = node.integer("swiglu_fusion")
     if line is None:
-        width = x.known(2, "the first layer")
+        width = x.known_size(2, "the first layer")
         if fusion not in (_INTERLEAVED, _BEHIND) or width % 2:
             raise ModelError(f"swiglu_fusion is {fusion} for {width} features without a third layer")
         half = width // 2

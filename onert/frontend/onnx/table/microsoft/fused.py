@@ -13,7 +13,7 @@ from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
 from onert.frontend.onnx.table.layers.normalization import mean_of, standardized
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
-from onert.frontend.onnx.table.layers.products import multiplied
+from onert.frontend.onnx.table.layers.products import matmul
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -34,7 +34,7 @@ def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
 def _fused_matmul(node: Node) -> int:
     x = _turned(node, operand(node, 0), "transA", "transBatchA")
     y = _turned(node, operand(node, 1), "transB", "transBatchB")
-    found = x.of(multiplied(node.draft, x.operand, y.operand))
+    found = x.of(matmul(node.draft, x.operand, y.operand))
     alpha = node.number("alpha", 1.0)
     return (found if alpha == 1 else found * alpha).operand
 
@@ -47,7 +47,7 @@ def _activated(node: Node, x: Expression) -> Expression:
     if name == "LeakyRelu" or name == "Clip" or name == "HardSigmoid":
         if name == "LeakyRelu":
             alpha = numbers[0] if numbers else node.number("activation_alpha", 0.01)
-            return (x < 0).choose(x * alpha, x)
+            return (x < 0).select(x * alpha, x)
         low, high = (*numbers, 0.0, 1.0)[:2]
         if name == "Clip":
             return x.at_least(low).at_most(high)
@@ -107,7 +107,7 @@ def _embedded(node: Node) -> tuple[int | None, ...]:
     words, positions = operand(node, 0), operand(node, 3)
     if words.rank != 2:
         raise ModelError(f"words are {words.type}, expected 2 dimensions")
-    places = operand(node, 8) if node.has(8) else words.size(1).count().expand(0)
+    places = operand(node, 8) if node.has(8) else words.size(1).arange().unsqueeze(0)
     x = operand(node, 2).take(words, 0) + positions.take(places, 0)
     x = x + operand(node, 4).take(operand(node, 1), 0) if node.has(1) and node.has(4) else x
     found, _, _ = standardized(node.draft, x.operand, (2,), node.number("epsilon", 1e-12))
@@ -126,26 +126,26 @@ def _rotary(node: Node) -> int:
     width = node.integer("rotary_embedding_dim")
     flat = x.rank == 3
     if flat:
-        features = x.known(2, "the input")
-        each = width or 2 * cos.known(1, "a table")
+        features = x.known_size(2, "the input")
+        each = width or 2 * cos.known_size(1, "a table")
         heads = node.integer("num_heads") or features // max(each, 1)
         if heads < 1 or features % heads:
             raise ModelError(f"{heads} heads do not fit {x.type}")
-        x = x.reshaped(x.size(0), x.size(1), heads, features // heads).transpose(0, 2, 1, 3)
+        x = x.reshape_by(x.size(0), x.size(1), heads, features // heads).transpose(0, 2, 1, 3)
     if places.rank not in (1, 2):
         raise ModelError(f"positions are {places.type}, expected 1 or 2 dimensions")
     if places.rank == 1:
-        places = places.reshape(1, 1) + x.size(2).count().reshape(1, None)
+        places = places.reshape(1, 1) + x.size(2).arange().reshape(1, None)
     tables = [table.take(places, 0) for table in (cos, sin)]
     if places.shape[0] == 1:
         tables = [table.squeeze(0) for table in tables]
-    width = width or x.known(3, "the input")
+    width = width or x.known_size(3, "the input")
     y = rotary_embedding(x, tables[0], tables[1], width, interleaved=node.flag("interleaved"))
     if not flat:
         return y.operand
     y = y.transpose(0, 2, 1, 3)
-    total = y.known(2, "the input") * y.known(3, "the input")
-    return Expression(d, y.operand).reshaped(y.size(0), y.size(1), total).operand
+    total = y.known_size(2, "the input") * y.known_size(3, "the input")
+    return Expression(d, y.operand).reshape_by(y.size(0), y.size(1), total).operand
 
 
 _IMPORTERS: dict[str, Importer] = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.layers.products import multiplied
+from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import Array, DType, ModelError
 from onert.ir.dtype import codes_of, packed_codes
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected
@@ -58,7 +58,7 @@ def _product(node: Node) -> int:
         places = np.arange(k) // block if places is None else places
         weights = _real(codes_of(packed, bits).reshape(n, -1)[:, :k], scales, zeros, places, bits)
         matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
-        y = x.of(multiplied(d, x.operand, matrix))
+        y = x.of(matmul(d, x.operand, matrix))
     else:
         if places is not None and (np.diff(places) < 0).any():
             order = np.argsort(places, kind="stable")
@@ -101,14 +101,14 @@ def _rows(node: Node) -> int:
     size = table.shape[gathered]
     indices = indices.cast(DType.INT64)
     if size is not None:
-        indices = (indices < 0).choose(indices + size, indices)
+        indices = (indices < 0).select(indices + size, indices)
     zero: Expression | float = float(1 << (bits - 1)) if octets else 0.0
     packed = bits if octets else 8
     values = _whole(table.take(indices, gathered), packed)
     if node.has(3):
         zero = _whole(operand(node, 3).take(indices, gathered), packed).cast(scales.dtype)
     scale, values = scales.take(indices, gathered), values.cast(scales.dtype)
-    width, blocks = values.known(values.rank - 1, "the table"), scale.known(scale.rank - 1, "the scales")
+    width, blocks = values.known_size(values.rank - 1, "the table"), scale.known_size(scale.rank - 1, "the scales")
     if blocks != -(-width // block):
         raise ModelError(f"there are {blocks} scales for rows of {width} in blocks of {block}")
     node.draft.memory.spend(8 * width, "indices of scales")
@@ -124,10 +124,10 @@ def _whole(x: Expression, bits: int) -> Expression:
         return x
     count = 8 // bits
     shifts = x.of(x.draft.constant(np.arange(0, 8, bits, dtype=np.uint8), DType.UINT8))
-    parts = x.expand(x.rank).binary(BinaryKind.SHIFT_RIGHT, shifts)
+    parts = x.unsqueeze(x.rank).binary(BinaryKind.SHIFT_RIGHT, shifts)
     parts = parts.binary(BinaryKind.BITWISE_AND, float((1 << bits) - 1))
     sizes: list[int | Expression] = [x.size(axis) for axis in range(x.rank - 1)]
-    return parts.reshaped(*sizes, count * x.known(x.rank - 1, "the table"))
+    return parts.reshape_by(*sizes, count * x.known_size(x.rank - 1, "the table"))
 
 
 _NORMAL = (
@@ -155,7 +155,7 @@ def _by_table(node: Node) -> int:
     weights = flat.reshape(n, k).T if node.flag("transB", default=True) else flat.reshape(k, n)
     x = operand(node, 0)
     matrix = d.constant(np.ascontiguousarray(weights).astype(x.dtype.numpy), x.dtype)
-    return multiplied(d, x.operand, matrix)
+    return matmul(d, x.operand, matrix)
 
 
 _IMPORTERS: dict[str, Importer] = {

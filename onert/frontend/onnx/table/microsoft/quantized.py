@@ -10,7 +10,7 @@ from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
-from onert.frontend.onnx.table.elements.quantization import saturated
+from onert.frontend.onnx.table.elements.quantization import saturate
 from onert.frontend.onnx.table.layers.pooling import TABLE as POOLS
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
 from onert.frontend.onnx.table.layers.quantized import TABLE as LAYERS
@@ -41,8 +41,8 @@ def _stored(node: Node, x: Expression, at: int, dtype: DType) -> int:
     whole = (x / _operand(node, at)).unary(UnaryKind.ROUND)
     if node.has(at + 1):
         zero = _operand(node, at + 1)
-        return saturated(node.draft, (whole + zero.cast(DType.FLOAT32)).operand, zero.dtype)
-    return saturated(node.draft, whole.operand, dtype)
+        return saturate(node.draft, (whole + zero.cast(DType.FLOAT32)).operand, zero.dtype)
+    return saturate(node.draft, whole.operand, dtype)
 
 
 def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
@@ -65,7 +65,7 @@ def _joined(node: Node) -> int:
     parts = [_real(node, at) for at in range(2, len(node.inputs), 3)]
     if not parts:
         raise ModelError("has no tensors to concatenate")
-    return _stored(node, parts[0].joined(parts[1:], node.integer("axis")), 0, node.type(2).dtype)
+    return _stored(node, parts[0].concat(parts[1:], node.integer("axis")), 0, node.type(2).dtype)
 
 
 def _integers_to_float(node: Node) -> int:
@@ -94,7 +94,7 @@ def _lstm(node: Node) -> int | tuple[int, ...]:
     weights = []
     for at, scale in ((1, 8), (2, 10)):
         x, zero = operand(node, at).cast(DType.INT32), None
-        directions = x.known(0, "the weights")
+        directions = x.known_size(0, "the weights")
         factors = _operand(node, scale).reshape(directions, 1, None)
         if node.has(scale + 1):
             zero = _operand(node, scale + 1).cast(DType.INT32).reshape(directions, 1, None)
@@ -147,7 +147,7 @@ def _pooled(node: Node, x: Expression) -> Expression:
 def _chosen(node: Node) -> int:
     """Select from two tensors. Inputs: the condition, each tensor with its scale and zero point, then the result's."""
     condition = operand(node, 0)
-    return _stored(node, condition.choose(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
+    return _stored(node, condition.select(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
 
 
 _IMPORTERS: dict[str, Importer] = {
@@ -160,7 +160,7 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearConcat": _joined,
     "QLinearConv": channels_first(LAYERS["", "QLinearConv"]),
     "QLinearGlobalAveragePool": _one(_plane_mean),
-    "QLinearLeakyRelu": _one(lambda node, x: (x < 0).choose(x * node.number("alpha", 0.01), x)),
+    "QLinearLeakyRelu": _one(lambda node, x: (x < 0).select(x * node.number("alpha", 0.01), x)),
     "QLinearMul": _two(lambda x, y: x * y),
     "QLinearReduceMean": _one(_mean),
     "QLinearSigmoid": _one(lambda node, x: x.unary(UnaryKind.LOGISTIC)),

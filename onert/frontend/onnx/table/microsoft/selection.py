@@ -41,12 +41,12 @@ def _regions(node: Node) -> int:
             place = (place + 0.5).unary(UnaryKind.FLOOR)
         lines.append((place * 2 / last.at_least(1) - 1, inside))
     (down, rows), (across, columns) = lines
-    wide = [across.expand(1) + down.expand(2) * 0, down.expand(2) + across.expand(1) * 0]
-    grid = wide[0].expand(3).joined([wide[1].expand(3)], 3)
+    wide = [across.unsqueeze(1) + down.unsqueeze(2) * 0, down.unsqueeze(2) + across.unsqueeze(1) * 0]
+    grid = wide[0].unsqueeze(3).concat([wide[1].unsqueeze(3)], 3)
     op = GridSample(Sampling.LINEAR if mode == "bilinear" else Sampling.NEAREST, Outside.BORDER, corners=True)
     found = x.of(d.add(op, x.take(batches, 0).operand, grid.operand))
-    seen = (rows.expand(2) & columns.expand(1)).expand(1)
-    return seen.choose(found, node.number("extrapolation_value")).operand
+    seen = (rows.unsqueeze(2) & columns.unsqueeze(1)).unsqueeze(1)
+    return seen.select(found, node.number("extrapolation_value")).operand
 
 
 _LARGEST = 1 << 16
@@ -60,11 +60,11 @@ def _unrepeated(node: Node) -> int:
         raise ModelError(f"ngram_size is {count}, expected at least 1")
     if not scores.dtype.is_float:
         raise ModelError(f"scores are {scores.type}, expected floats")
-    length = words.known(1, "the words")
+    length = words.known_size(1, "the words")
     starts = length - count + 1
     if starts < 1:
         return scores.operand
-    batch = words.known(0, "the words")
+    batch = words.known_size(0, "the words")
 
     def part(first: int, size: int) -> Expression:
         return words.of(d.add(Slice(), words.operand, ints(d, (0, first)), ints(d, (batch, size))))
@@ -74,7 +74,7 @@ def _unrepeated(node: Node) -> int:
     updates = follows.cast(scores.dtype) * 0 - most
     for at in range(count - 1):
         alike = part(at, starts).equals(part(starts + at, 1))
-        updates = alike.choose(updates, most)
+        updates = alike.select(updates, most)
     op = ScatterElements(1, Combination.MIN)
     return d.add(op, scores.operand, follows.cast(DType.INT64).operand, updates.operand)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from onert.frontend.onnx.building import to_back, to_front
+from onert.frontend.onnx.building import to_channels_first, to_channels_last
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
@@ -37,12 +37,12 @@ def channels_first(importer: Importer, *, always: bool = False) -> Importer:
         turned = always or node.flag("channels_last")
         x = operand(node, 0)
         if turned:
-            x = x.transpose(*to_back(x.rank))
+            x = x.transpose(*to_channels_first(x.rank))
         found = importer(evolve(node, inputs=(x.operand, *node.inputs[1:]), version=NEWEST))
         if not isinstance(found, int):
             raise ModelError("has several results, expected one")
         y = x.of(found)
-        return (y.transpose(*to_front(y.rank)) if turned else y).operand
+        return (y.transpose(*to_channels_last(y.rank)) if turned else y).operand
 
     return build
 
@@ -60,7 +60,7 @@ def _distances(node: Node) -> int:
     """The distance of each row of one matrix from each row of another: the sum of squared differences, or its root."""
     metric = node.choice("metric", ("euclidean", "sqeuclidean"), "sqeuclidean")
     x, y = (operand(node, at) for at in range(2))
-    found = (x.expand(1) - y.expand(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
+    found = (x.unsqueeze(1) - y.unsqueeze(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
     return (found.unary(UnaryKind.SQRT) if metric == "euclidean" else found).operand
 
 

@@ -20,32 +20,32 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.rnn import RNN
 
 from .layer import Layer
-from .steps import in_steps, named
+from .steps import activation_names, as_loop
 
 
 def _is_plain(layer: Layer, expected: tuple[str, ...]) -> bool:
     """Whether the IR's operation matches: whole sequences, no clipping, and the expected activations."""
     node = layer.node
-    functions = named(layer, expected)
-    return layer.lengths is None and not node.given("clip") and functions == expected * len(layer.backwards)
+    functions = activation_names(layer, expected)
+    return layer.lengths is None and not node.has_attribute("clip") and functions == expected * len(layer.backwards)
 
 
 def _lstm(node: Node) -> tuple[int, ...]:
     layer = Layer(node, 4)
     if not _is_plain(layer, ("sigmoid", "tanh", "tanh")) or node.flag("input_forget"):
-        return in_steps(layer, "LSTM")
+        return as_loop(layer, "LSTM")
     d = layer.d
     steps, hs, cs = [], [], []
     for at in range(len(layer.backwards)):
-        wi, wo, wf, wc = layer.parts(node.input(1), at, 4)
-        ri, ro, rf, rc = layer.parts(node.input(2), at, 4)
+        wi, wo, wf, wc = layer.gate_parts(node.input(1), at, 4)
+        ri, ro, rf, rc = layer.gate_parts(node.input(2), at, 4)
         own, theirs = layer.biases(at)
         bi, bo, bf, bc = (binary(d, BinaryKind.ADD, a, b) for a, b in zip(own, theirs, strict=True))
-        pi, po, pf = layer.parts(node.input(7), at, 3) if node.has(7) else (None, None, None)
+        pi, po, pf = layer.gate_parts(node.input(7), at, 3) if node.has(7) else (None, None, None)
         inputs = (wi, wf, wc, wo, ri, rf, rc, ro, pi, pf, po, bi, bf, bc, bo, None, None)
         op = LSTM(Activation.TANH, time_major=True)
-        y, h, c = d.add_many(op, layer.turned(layer.x, at), *inputs, layer.state(5, at), layer.state(6, at))
-        steps.append(layer.turned(y, at))
+        y, h, c = d.add_many(op, layer.time_ordered(layer.x, at), *inputs, layer.state(5, at), layer.state(6, at))
+        steps.append(layer.time_ordered(y, at))
         hs.append(h)
         cs.append(c)
     return layer.results(steps, hs, cs)
@@ -54,16 +54,16 @@ def _lstm(node: Node) -> tuple[int, ...]:
 def _gru(node: Node) -> tuple[int, ...]:
     layer = Layer(node, 3)
     if not _is_plain(layer, ("sigmoid", "tanh")) or not node.flag("linear_before_reset"):
-        return in_steps(layer, "GRU")
+        return as_loop(layer, "GRU")
     d = layer.d
     steps, hs = [], []
     for at in range(len(layer.backwards)):
         own, theirs = (d.add(Concat(0), *part) for part in layer.biases(at))
         weights, recurrent = layer.of(node.input(1), at), layer.of(node.input(2), at)
-        x = layer.turned(layer.x, at)
+        x = layer.time_ordered(layer.x, at)
         y = d.add(GRU(return_sequences=True), x, weights, own, recurrent, theirs, layer.state(5, at))
         hs.append(_last(d, y))
-        steps.append(layer.turned(y, at))
+        steps.append(layer.time_ordered(y, at))
     return layer.results(steps, hs)
 
 
@@ -79,19 +79,19 @@ _ACTIVATIONS = {"tanh": Activation.TANH, "relu": Activation.RELU}
 def _rnn(node: Node) -> tuple[int, ...]:
     layer = Layer(node, 1)
     d = layer.d
-    functions = named(layer, ("tanh",))
-    if layer.lengths is not None or node.given("clip") or not all(f in _ACTIVATIONS for f in functions):
-        return in_steps(layer, "RNN")
+    functions = activation_names(layer, ("tanh",))
+    if layer.lengths is not None or node.has_attribute("clip") or not all(f in _ACTIVATIONS for f in functions):
+        return as_loop(layer, "RNN")
     steps, hs = [], []
     for at in range(len(layer.backwards)):
         kind = _ACTIVATIONS[functions[at]]
         (own,), (theirs,) = layer.biases(at)
         bias = binary(d, BinaryKind.ADD, own, theirs)
         weights, recurrent = layer.of(node.input(1), at), layer.of(node.input(2), at)
-        x = layer.turned(layer.x, at)
+        x = layer.time_ordered(layer.x, at)
         y, h = d.add_many(RNN(kind, time_major=True), x, weights, recurrent, bias, layer.state(5, at))
         hs.append(h)
-        steps.append(layer.turned(y, at))
+        steps.append(layer.time_ordered(y, at))
     return layer.results(steps, hs)
 
 

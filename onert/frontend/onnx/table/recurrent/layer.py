@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.onnx.building import cast, dimension, ints, joined, require_rank, transpose
+from onert.frontend.onnx.building import cast, concat, dimension, ints, require_rank, transpose
 from onert.frontend.onnx.node import Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.ir import DType, ModelError
@@ -58,14 +58,14 @@ class Layer:
             return self.d.add(Squeeze((0,)), operand)
         return self.d.add(Gather(0), operand, self.d.constant(direction, DType.INT32))
 
-    def parts(self, operand: int, direction: int, count: int) -> tuple[int, ...]:
+    def gate_parts(self, operand: int, direction: int, count: int) -> tuple[int, ...]:
         """The rows of each gate."""
         return split(self.d, self.of(operand, direction), [self.units] * count, 0)
 
     def biases(self, direction: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The biases of the input and of the state, zeros if there are none."""
         if self.node.has(3):
-            found = self.parts(self.node.input(3), direction, 2 * self.gates)
+            found = self.gate_parts(self.node.input(3), direction, 2 * self.gates)
             return found[: self.gates], found[self.gates :]
         zeros = (self.d.constant(np.zeros(self.units, self.dtype.numpy), self.dtype),) * self.gates
         return zeros, zeros
@@ -77,10 +77,10 @@ class Layer:
             given = self.node.input(index)
             given = transpose(d, given, (1, 0, 2)) if self.batch_first else given
             return self.of(given, direction)
-        shape = joined(d, [dimension(d, self.x, 1), ints(d, [self.units])])
+        shape = concat(d, [dimension(d, self.x, 1), ints(d, [self.units])])
         return d.add(Fill(), shape, d.constant(np.zeros((), self.dtype.numpy), self.dtype))
 
-    def turned(self, x: int, direction: int) -> int:
+    def time_ordered(self, x: int, direction: int) -> int:
         """The sequences [time, batch, ...], reversed for a backward direction."""
         if not self.backwards[direction]:
             return x

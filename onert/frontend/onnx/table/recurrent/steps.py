@@ -8,10 +8,10 @@ from attrs import frozen
 from onert.frontend.onnx.building import transpose
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.expression import Expression
-from onert.frontend.onnx.node import Surroundings
-from onert.frontend.onnx.table.control import looped
+from onert.frontend.onnx.node import EnclosingGraph
+from onert.frontend.onnx.table.control import add_loop
 from onert.frontend.onnx.table.elements.movement import split
-from onert.frontend.onnx.table.layers.products import multiplied
+from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import LeakyRelu, UnaryKind
 
@@ -34,7 +34,7 @@ _PLAIN = {
 }
 
 
-def named(layer: Layer, expected: tuple[str, ...]) -> tuple[str, ...]:
+def activation_names(layer: Layer, expected: tuple[str, ...]) -> tuple[str, ...]:
     """The activations of all directions in lower case. Raises ModelError for a wrong number or an unknown name."""
     wanted = expected * len(layer.backwards)
     given = tuple(name.lower() for name in layer.node.texts("activations")) or wanted
@@ -64,12 +64,12 @@ class _Function:
         if self.name == "leakyrelu":
             return x.of(x.draft.add(LeakyRelu(alpha), x.operand))
         if self.name == "thresholdedrelu":
-            return (x >= alpha).choose(x, 0.0)
+            return (x >= alpha).select(x, 0.0)
         if self.name == "scaledtanh":
             return (x * rest[0]).unary(UnaryKind.TANH) * alpha
         if self.name == "hardsigmoid":
             return (x * alpha + rest[0]).unary(UnaryKind.RELU_0_TO_1)
-        return (x < 0).choose((x.unary(UnaryKind.EXP) - 1) * alpha, x)
+        return (x < 0).select((x.unary(UnaryKind.EXP) - 1) * alpha, x)
 
 
 def _functions(layer: Layer, count: int) -> list[_Function]:
@@ -78,7 +78,7 @@ def _functions(layer: Layer, count: int) -> list[_Function]:
     alphas = list(layer.node.numbers("activation_alpha") or ())
     betas = list(layer.node.numbers("activation_beta") or ())
     found = []
-    for name in named(layer, expected):
+    for name in activation_names(layer, expected):
         defaults = _DEFAULTS.get(name, ())
         numbers = tuple(
             kind.pop(0) if kind else default for kind, default in zip((alphas, betas), defaults, strict=False)
@@ -140,7 +140,7 @@ class _Cell:
         return f(self.bounded(o)) * last(self.bounded(cell) if self.clip is not None else cell), cell
 
 
-def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
+def as_loop(layer: Layer, kind: str) -> tuple[int, ...]:
     """The results of a layer of kind RNN, GRU or LSTM."""
     each = {"RNN": 1, "GRU": 2, "LSTM": 3}[kind]
     functions = _functions(layer, each)
@@ -148,7 +148,7 @@ def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
     for at in range(len(layer.backwards)):
         own = functions[at * each : (at + 1) * each]
         y, h, c = _direction(layer, kind, own, at)
-        outputs.append(layer.turned(y, at))
+        outputs.append(layer.time_ordered(y, at))
         hs.append(h)
         cs += [] if c is None else [c]
     return layer.results(outputs, hs, *([cs] if cs else []))
@@ -156,43 +156,43 @@ def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
 
 def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> tuple[int, int, int | None]:
     d, node = layer.d, layer.node
-    clip = node.number("clip") if node.given("clip") else None
+    clip = node.number("clip") if node.has_attribute("clip") else None
     cell = _Cell(kind, functions, clip, node.flag("input_forget"), node.flag("linear_before_reset"), layer.units)
-    x = Expression(d, layer.turned(layer.x, at))
+    x = Expression(d, layer.time_ordered(layer.x, at))
     weights = transpose(d, layer.of(node.input(2), at), (1, 0))
-    sums = x.of(multiplied(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))
+    sums = x.of(matmul(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))
     bias = [[x.of(b) for b in side] for side in layer.biases(at)]
     if kind == "GRU":  # the last gate's recurrent bias is added next to its product
         more = [bias[1][2]]
         bias[1][2] = bias[1][2] * 0
     elif kind == "LSTM" and node.has(7):
-        more = [x.of(p) for p in layer.parts(node.input(7), at, 3)]
+        more = [x.of(p) for p in layer.gate_parts(node.input(7), at, 3)]
     else:
         more = []
-    sums = sums + bias[0][0].joined(bias[0][1:], 0) + bias[1][0].joined(bias[1][1:], 0)
+    sums = sums + bias[0][0].concat(bias[0][1:], 0) + bias[1][0].concat(bias[1][1:], 0)
     initial = [layer.state(5, at)] + ([layer.state(6, at)] if kind == "LSTM" else [])
 
-    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
-        def taken(outer: int) -> Expression:
+    def each(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        def captured(outer: int) -> Expression:
             return Expression(inner, capture(d, inner, outer))
 
         index = Expression(inner, at)
         old = [Expression(inner, state) for state in now]
         h, c = cell.step(
-            taken(sums.operand).take(index, 0),
+            captured(sums.operand).take(index, 0),
             old[0],
             old[1] if len(old) > 1 else None,
-            taken(weights),
-            [taken(m.operand) for m in more],
+            captured(weights),
+            [captured(m.operand) for m in more],
         )
         new = [h] if c is None else [h, c]
         y = h
         if layer.lengths is not None:
-            within = (index < taken(layer.lengths)).expand(1)
-            y = within.choose(h, 0.0)
-            new = [within.choose(n, o) for n, o in zip(new, old, strict=True)]
+            within = (index < captured(layer.lengths)).unsqueeze(1)
+            y = within.select(h, 0.0)
+            new = [within.select(n, o) for n, o in zip(new, old, strict=True)]
         return go, [n.operand for n in new], [y.operand]
 
     begin = d.constant(np.array(True), DType.BOOL)
-    last, (y,) = looped(node, x.size(0).scalar().operand, begin, initial, each)
+    last, (y,) = add_loop(node, x.size(0).scalar().operand, begin, initial, each)
     return y, last[0], last[1] if len(last) > 1 else None

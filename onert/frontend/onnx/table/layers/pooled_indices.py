@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from onert.frontend.onnx.building import ints, joined
+from onert.frontend.onnx.building import concat, ints
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType
@@ -19,24 +19,24 @@ from onert.ir.ops.reduction.determinant import Determinant
 from .windows import Windows, windows
 
 
-def places(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
+def pooled_indices(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
     """The output Indices of MaxPool: flat indices into the whole tensor. `more` is added to the margins at the end."""
-    if over.open:
-        return _dynamic_places(node, over)
+    if over.dynamic:
+        return _dynamic_indices(node, over)
     pads = (*(a for a, _ in over.margins), *(b + c for (_, b), (_, c) in zip(over.margins, more, strict=True)))
     first = node.integer("storage_order") == 1
     op = PooledPlaces(over.kernel, over.strides, over.dilations, pads, columns_first=first)
     return node.draft.add(op, node.input(0))
 
 
-def _dynamic_places(node: Node, over: Windows) -> int:
+def _dynamic_indices(node: Node, over: Windows) -> int:
     """The same for margins known only at run time: indices in the padded tensor minus the margins in front."""
     x = operand(node, 0)
     low = -math.inf if x.dtype.is_float else x.dtype.limits[0]
-    full = over.filled(x, 2, x.like(low).operand)
+    full = over.pad(x, 2, x.like(low).operand)
     pads = (0,) * (2 * len(over.kernel))
     at = x.of(node.draft.add(PooledPlaces(over.kernel, over.strides, over.dilations, pads), full.operand))
-    before, _ = over.same_sides(x, 2)
+    before, _ = over.same_margins(x, 2)
     coordinates: dict[int, Expression] = {}
     for axis in reversed(range(x.rank)):
         coordinates[axis] = at.binary(BinaryKind.FLOOR_MOD, full.size(axis)) - before.take([axis], 0)
@@ -61,10 +61,10 @@ def _unpooled(node: Node) -> int:
         zip(over.kernel, over.strides, over.margins, strict=True), 2
     ):
         sizes.append((x.size(axis) - 1) * stride + (kernel - before - after))
-    shape = x.of(joined(d, [s.operand for s in sizes]))
+    shape = x.of(concat(d, [s.operand for s in sizes]))
     zeros = x.of(d.add(Fill(), _product(sizes).operand, x.like(0).operand))
     flat = d.add(ScatterElements(), zeros.operand, at.reshape(None).operand, x.reshape(None).operand)
-    found = x.of(flat).reshaped(*sizes)
+    found = x.of(flat).reshape_by(*sizes)
     if not node.has(2):
         return found.operand
     wanted = operand(node, 2).cast(DType.INT64)
@@ -81,7 +81,7 @@ def _product(sizes: list[Expression]) -> Expression:
 
 def _padded_to(x: Expression, shape: Expression, wanted: Expression, starts: Expression) -> Expression:
     """Pad the tensor with zeros at the end of each axis to a shape that is not smaller."""
-    margins = starts.expand(1).joined([(wanted - shape).expand(1)], 1)
+    margins = starts.unsqueeze(1).concat([(wanted - shape).unsqueeze(1)], 1)
     return x.of(x.draft.add(Pad(), x.operand, margins.operand, x.like(0).operand))
 
 

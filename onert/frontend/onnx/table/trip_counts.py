@@ -17,10 +17,10 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.value import Value
 
-_SAME = (Cast, Copy, ExpandDims, Reshape, Squeeze)
+_PRESERVING = (Cast, Copy, ExpandDims, Reshape, Squeeze)
 """Operations that preserve a number. Casts are to integers, or to floats that hold any possible trip count."""
-_STRICT = {ComparisonKind.LESS: 0, ComparisonKind.LESS_EQUAL: 1}
-_TURNED = {ComparisonKind.GREATER: ComparisonKind.LESS, ComparisonKind.GREATER_EQUAL: ComparisonKind.LESS_EQUAL}
+_SLACK = {ComparisonKind.LESS: 0, ComparisonKind.LESS_EQUAL: 1}
+_MIRRORED = {ComparisonKind.GREATER: ComparisonKind.LESS, ComparisonKind.GREATER_EQUAL: ComparisonKind.LESS_EQUAL}
 
 
 @frozen
@@ -33,7 +33,7 @@ class _Number(Value):
 
 
 @frozen
-class Rounds(Value):
+class LoopBody(Value):
     """A loop body in `inner`, nested in `d`. Its inputs are the iteration number, the condition and the state, which is
     `initial` at first and `following` after an iteration."""
 
@@ -45,7 +45,7 @@ class Rounds(Value):
     following: Sequence[int]
     initial: Sequence[int]
 
-    def most(self, condition: int) -> list[int] | None:
+    def trip_bounds(self, condition: int) -> list[int] | None:
         """For each bound in the condition for the next iteration, how many iterations satisfy it (int64, outer draft).
 
         The trip count is one more than their minimum. None if the condition is anything but a conjunction of bounds.
@@ -53,7 +53,7 @@ class Rounds(Value):
         bounds: list[tuple[_Number, _Number, int]] = []
         if not self._gather(condition, bounds):
             return None
-        return [self._times(*bound) for bound in bounds]
+        return [self._iterations(*bound) for bound in bounds]
 
     def _gather(self, condition: int, bounds: list[tuple[_Number, _Number, int]]) -> bool:
         """Collect the comparisons that must all hold; False if the condition contains anything else."""
@@ -62,22 +62,22 @@ class Rounds(Value):
         known = self.inner.value(condition)
         if known is not None:
             return known.size == 1 and bool(known.reshape(-1)[0])
-        made = self._made(condition)
+        made = self._scalar_definer(condition)
         if made is None:
             return False
         op, used = made.op, made.used
         if isinstance(op, Binary) and op.kind is BinaryKind.LOGICAL_AND:
             return all(self._gather(each, bounds) for each in used)
         if isinstance(op, Comparison):
-            kind = _TURNED.get(op.kind, op.kind)
+            kind = _MIRRORED.get(op.kind, op.kind)
             low, high = (self._as_number(each) for each in (used if kind is op.kind else used[::-1]))
-            if kind not in _STRICT or low is None or high is None or not low.grows or high.grows:
+            if kind not in _SLACK or low is None or high is None or not low.grows or high.grows:
                 return False
-            bounds.append((low, high, _STRICT[kind]))
+            bounds.append((low, high, _SLACK[kind]))
             return True
-        return isinstance(op, _SAME) and self._gather(used[0], bounds)
+        return isinstance(op, _PRESERVING) and self._gather(used[0], bounds)
 
-    def _made(self, operand: int) -> Operation | None:
+    def _scalar_definer(self, operand: int) -> Operation | None:
         """The operation that produces a single element; None for an input, or for several elements."""
         type_ = self.inner.type(operand)
         plain = type_.is_static and all(d == 1 for d in type_.shape)
@@ -93,33 +93,35 @@ class Rounds(Value):
             return _Number(None, 0, True)
         for outer, inside in inner.captured.items():
             if inside == operand:
-                return _Number(outer, 0, False) if self._is_one(self.d, outer) else None
+                return _Number(outer, 0, False) if self._is_single_integer(self.d, outer) else None
         if operand in self.state:
             return self._of_state(self.state.index(operand))
-        made = self._made(operand)
+        made = self._scalar_definer(operand)
         if made is None:
             return None
         if isinstance(made.op, Binary):
             found = self._sum(made)
-            return None if found is None else self._moved(*found)
-        number = self._as_number(made.used[0]) if isinstance(made.op, _SAME) else None
+            return None if found is None else self._plus(*found)
+        number = self._as_number(made.used[0]) if isinstance(made.op, _PRESERVING) else None
         narrow = (
             isinstance(made.op, Cast) and inner.type(operand).dtype.itemsize < inner.type(made.used[0]).dtype.itemsize
         )
         to_float = inner.type(operand).dtype.is_float
         return None if number is None or (narrow and not number.grows and not to_float) else number
 
-    def _is_one(self, draft: Draft, operand: int) -> bool:
+    def _is_single_integer(self, draft: Draft, operand: int) -> bool:
         type_ = draft.type(operand)
         return type_.is_static and all(d == 1 for d in type_.shape) and type_.dtype.is_integer
 
     def _of_state(self, at: int) -> _Number | None:
         """A state value that is unchanged, or incremented by one, in each iteration."""
-        if not self._is_one(self.inner, self.state[at]) or not self._is_one(self.d, self.initial[at]):
+        if not self._is_single_integer(self.inner, self.state[at]) or not self._is_single_integer(
+            self.d, self.initial[at]
+        ):
             return None
         after = self.following[at]
         while after != self.state[at]:
-            made = self._made(after)
+            made = self._scalar_definer(after)
             if made is None:
                 return None
             found = self._sum(made) if isinstance(made.op, Binary) else None
@@ -141,16 +143,16 @@ class Rounds(Value):
                 return operand, int(known.reshape(-1)[0])
         return None
 
-    def _moved(self, operand: int, by: int) -> _Number | None:
+    def _plus(self, operand: int, by: int) -> _Number | None:
         found = self._as_number(operand)
         return None if found is None else _Number(found.outer, found.offset + by, found.grows)
 
-    def _times(self, low: _Number, high: _Number, more: int) -> int:
+    def _iterations(self, low: _Number, high: _Number, more: int) -> int:
         """The number of iterations in which the growing number stays below the other."""
-        first, bound = (self._at_first(each) for each in (low, high))
+        first, bound = (self._initial_value(each) for each in (low, high))
         return ((bound - first) + more).at_least(0).operand
 
-    def _at_first(self, number: _Number) -> Expression:
+    def _initial_value(self, number: _Number) -> Expression:
         zero = Expression(self.d, self.d.constant(number.offset, DType.INT64))
         if number.outer is None:
             return zero

@@ -17,7 +17,7 @@ from .wire import Message, budget
 
 
 @frozen(eq=False)
-class Declared:
+class Declarations:
     """The inputs and outputs of a model's graph, and the model's texts."""
 
     inputs: tuple[ValueDeclaration, ...]
@@ -33,7 +33,7 @@ class Declared:
     """The columns of tensors that represent maps, by the name of an input or output."""
 
 
-def declared(source: Path | bytes) -> Declared | None:
+def read_declarations(source: Path | bytes) -> Declarations | None:
     """The declarations in a file or its content; None if it is not ONNX. Raises ModelError if it is malformed."""
     path = source if isinstance(source, Path) else None
     content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
@@ -45,7 +45,7 @@ def declared(source: Path | bytes) -> Declared | None:
         return None
     inputs, outputs = read_graph_ends(graph)
     mapped = any(_holds_maps(end.type) for end in (*inputs, *outputs))
-    return Declared(
+    return Declarations(
         inputs,
         outputs,
         message.text(2),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.frontend.onnx.building import binary, cast, to_back, to_front, transpose
+from onert.frontend.onnx.building import binary, cast, to_channels_first, to_channels_last, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.table.elements.movement import padded, split
 from onert.ir import Array, DType, Quantization
@@ -19,7 +19,7 @@ from onert.ir.value import Value
 
 from .windows import Windows
 
-HELD = 1 << 24
+MAX_EXACT_FLOAT32 = 1 << 24
 """Integers up to this are exact in float32."""
 _WIDE = 16
 """The number of channels that fill registers; groups with fewer are multiplied together."""
@@ -30,16 +30,18 @@ class Sums(Value):
     """Sums [batch, filters, ...] as float32 or int32, and their maximum possible magnitude."""
 
     operand: int
-    most: int
+    bound: int
 
 
-def summed(d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: int, *, known: bool) -> Sums | None:
+def convolve_exactly(
+    d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: int, *, known: bool
+) -> Sums | None:
     """The sums of `x` [batch, channels, height, width] minus its zero point, a number or an operand, multiplied by
     int32 filters [filters, channels of a group, height, width] from -255 to 255.
 
     Padding is 0. None if the products of a single channel exceed the exact range of float32.
     """
-    image = transpose(d, x, to_front(4))
+    image = transpose(d, x, to_channels_last(4))
     if not known:  # pad with the zero point, and subtract its contribution afterwards
         image = padded(d, image, [(0, 0), *over.margins, (0, 0)], zero)
         over = evolve(over, margins=((0, 0), (0, 0)), padding=Padding.VALID)
@@ -56,7 +58,7 @@ def summed(d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: i
         share = binary(d, BinaryKind.MUL, columns, cast(d, zero, DType.INT32))
         total = binary(d, BinaryKind.SUB, cast(d, total, DType.INT32), share)
     most = 255 * int(np.abs(filters).reshape(len(filters), -1).sum(axis=1).max())
-    return Sums(transpose(d, total, to_back(4)), most)
+    return Sums(transpose(d, total, to_channels_first(4)), most)
 
 
 def _blocks(filters: Array, groups: int) -> Iterator[Array]:
@@ -67,8 +69,8 @@ def _blocks(filters: Array, groups: int) -> Iterator[Array]:
         block = np.zeros((together * each, together * inner, *filters.shape[2:]), np.int32)
         for group in range(together):
             rows = slice(group * each, (group + 1) * each)
-            taken = filters[(first + group) * each : (first + group + 1) * each]
-            block[rows, group * inner : (group + 1) * inner] = taken
+            own = filters[(first + group) * each : (first + group + 1) * each]
+            block[rows, group * inner : (group + 1) * inner] = own
         yield block
 
 
@@ -104,9 +106,9 @@ def _sizes(most: Array) -> list[int] | None:
     """Numbers of channels that float32 can sum exactly; `most` [filters, channels] is the maximum of each channel."""
     found, held = [0], np.zeros(len(most), np.int64)
     for share in most.T:
-        if share.max() > HELD:
+        if share.max() > MAX_EXACT_FLOAT32:
             return None
-        if (held + share).max() > HELD:
+        if (held + share).max() > MAX_EXACT_FLOAT32:
             found.append(0)
             held = np.zeros_like(held)
         held, found[-1] = held + share, found[-1] + 1
@@ -115,8 +117,8 @@ def _sizes(most: Array) -> list[int] | None:
 
 def _of_bytes(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int:
     """The sums of some channels multiplied by int8 filters, as float32."""
-    image, padding = over.applied(d, d.quantized(image, Quantization((1.0,), (zero,))), 2)
-    weight = d.constant(np.ascontiguousarray(filters.transpose(to_front(4)), np.int8), DType.INT8)
+    image, padding = over.apply(d, d.with_quantization(image, Quantization((1.0,), (zero,))), 2)
+    weight = d.constant(np.ascontiguousarray(filters.transpose(to_channels_last(4)), np.int8), DType.INT8)
     steps, apart = over.strides, over.dilations
     op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1], output=DType.FLOAT32)
-    return d.add(op, image, d.quantized(weight, Quantization((1.0,), (0,))))
+    return d.add(op, image, d.with_quantization(weight, Quantization((1.0,), (0,))))
