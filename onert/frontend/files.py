@@ -51,22 +51,22 @@ def resolved(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def checked(inside: str, whole: str) -> PurePosixPath:
-    """A path relative to `whole` ("the package"). Raises ModelError if it is absolute, contains "..", or is not
+def contained_path(inside: str, container: str) -> PurePosixPath:
+    """A path relative to `container` ("the package"). Raises ModelError if it is absolute, contains "..", or is not
     printable."""
     path = PurePosixPath(inside)
     if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside:
-        raise ModelError(f"the path {inside!r} leaves {whole}")
+        raise ModelError(f"the path {inside!r} leaves {container}")
     if not inside.isprintable():  # control characters and lone surrogates
         raise ModelError(f"the path {inside!r} has characters that are not printable")
     return path
 
 
-def path_in(folder: Path, inside: str, whole: str) -> Path:
-    """The path of a file inside a folder. Raises ModelError as in `checked`, or if a link leads out of the folder."""
-    path = resolved(folder / checked(inside, whole))
+def path_in(folder: Path, inside: str, container: str) -> Path:
+    """The path of a file inside a folder. Raises ModelError as in `contained_path`, or if a link leads out of it."""
+    path = resolved(folder / contained_path(inside, container))
     if not path.is_relative_to(resolved(folder)):
-        raise ModelError(f"the path {inside!r} leaves {whole} through a link")
+        raise ModelError(f"the path {inside!r} leaves {container} through a link")
     return path
 
 

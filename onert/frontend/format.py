@@ -44,16 +44,17 @@ class Format(Value):
     reader: str = ""
 
 
-def of_one_model(
+def single_model_format(
     name: str,
     recognize: Callable[[bytes, Path | None], bool],
     read: Callable[[Data, Path | None], tuple[Subgraphs, bool]],
-    whole: Callable[[Path | None], bool] = lambda path: True,
+    self_contained: Callable[[Path | None], bool] = lambda path: True,
     reader: str = "",
 ) -> Format:
     """A format whose files hold one model. `read` returns it, and whether the content alone determines it.
 
-    `whole` says whether the content alone determines the model for every file at a path; then parsing can be deferred.
+    `self_contained` says whether the content alone determines the model for every file at a path; then parsing can be
+    deferred.
     """
 
     def load(data: Data, path: Path | None) -> Package:
@@ -61,7 +62,7 @@ def of_one_model(
         return package_of(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
 
     def unread(source: Source, path: Path | None) -> Package | None:
-        return package_of(Content(source, lambda data: load(data, path).models), path) if whole(path) else None
+        return package_of(Content(source, lambda data: load(data, path).models), path) if self_contained(path) else None
 
     return Format(name, recognize, load, unread, reader)
 

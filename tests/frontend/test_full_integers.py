@@ -13,8 +13,8 @@ from model_writer import CIRCLE, LiteRt, Model, schema
 from shared_material import SHARED, needs_shared
 
 import onert
-from onert.frontend.tflite_schema.quantize.forms import FORMS, JOINS, LAYERS, MOVES, OWN, is_uneven
 from onert.frontend.tflite_schema.quantize.full_integers import quantized
+from onert.frontend.tflite_schema.quantize.schemes import JOINS, LAYERS, MOVES, OWN_RANGE, SCHEMES, is_uneven
 from onert.frontend.tflite_schema.quantize.weights_only import quantized as with_weights
 from onert.ir import Array, DType, ModelError
 from onert.tools.running.calibrating import ranges
@@ -132,15 +132,15 @@ def elements(content: bytes) -> list[str]:
 
 
 def test_every_operator_that_has_a_form_is_looked_at() -> None:
-    known = {*LAYERS, *OWN, *JOINS, *MOVES}
-    assert set(CASES) == known.union(*(form.fixed for form in FORMS.values()))
-    assert set().union(*(form.lacks for form in FORMS.values())) <= known
+    known = {*LAYERS, *OWN_RANGE, *JOINS, *MOVES}
+    assert set(CASES) == known.union(*(form.fixed for form in SCHEMES.values()))
+    assert set().union(*(scheme.unsupported for scheme in SCHEMES.values())) <= known
 
 
 @pytest.mark.parametrize(("name", "kind"), list(itertools.product(CASES, ("uint8", "int16"))))
 def test_an_operator_in_integers_gives_litert_s_answers_near_those_of_floats(name: str, kind: str) -> None:
     content = model(name)
-    if name in FORMS[kind].lacks or (kind == "int16" and name == "L2_NORMALIZATION"):
+    if name in SCHEMES[kind].unsupported or (kind == "int16" and name == "L2_NORMALIZATION"):
         with pytest.raises(ModelError, match="no operator can be computed in int16"):
             made_of(content, kind, some(content))
         return

@@ -15,7 +15,7 @@ import pytest
 
 from onert.frontend.flatbuffer import budget
 from onert.frontend.tflite_schema import schema_listing
-from onert.frontend.tflite_schema.external_models import Neighbors
+from onert.frontend.tflite_schema.external_models import ExternalModels
 from onert.frontend.tflite_schema.schema import Field, layout
 from onert.frontend.tflite_schema.table import CUSTOM, FAMILIES, TABLE, importer
 from onert.frontend.tflite_schema.table.builtins import BUILTINS
@@ -90,9 +90,9 @@ _WITHOUT_FIELD = {
 def test_an_operator_is_read_from_fields_that_the_schema_has(name: str) -> None:
     fields = _Fields(layout(BUILTINS[name].options))
     type_ = TensorType(DType.FLOAT32, (1, 4, 4, 2))
-    beside = Neighbors(None, lambda data, neighbors: Subgraphs(()))
+    external = ExternalModels(None, lambda data, external_models: Subgraphs(()))
     ends = (type_, type_)
-    operator = importer.Operator(name, 1, ends, ends, b"", 0, budget(0), beside, None, fields, ())
+    operator = importer.Operator(name, 1, ends, ends, b"", 0, budget(0), external, None, fields, ())
     with contextlib.suppress(ModelError, RuleError):  # zeros, as fields are that no file has, are no good for some
         TABLE[name](operator)
     assert fields.others == {other for other, names in _WITHOUT_FIELD.items() if name in names}

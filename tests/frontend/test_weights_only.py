@@ -122,13 +122,13 @@ def test_weights_that_are_no_numbers_stay(value: float) -> None:
 
 def test_what_cannot_be_written_again_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     content = _layers("CONV_2D")
-    packed = weights_only.packed
+    serialize = weights_only.serialize
 
     def lossy(model: Any, identifier: bytes) -> bytes:
         model.subgraphs[0].operators[0].builtinOptions.strideW = 2
-        return packed(model, identifier)
+        return serialize(model, identifier)
 
-    monkeypatch.setattr(weights_only, "packed", lossy)
+    monkeypatch.setattr(weights_only, "serialize", lossy)
     with pytest.raises(ModelError, match="it has fields that circle-schema does not know"):
         quantized(content, 8)
     with pytest.raises(ModelError):

@@ -13,7 +13,7 @@ from onert.frontend.flatbuffer import Data, Table, budget, root
 from onert.frontend.format import Format
 from onert.ir import ModelError
 
-from .held_models import MAX_MODELS, by_name, main_model
+from .contained_models import MAX_MODELS, by_name, main_model
 
 MAGIC = b"LITERTLM"
 _BEGIN = struct.Struct("<8s3I4xQ")

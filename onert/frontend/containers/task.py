@@ -10,7 +10,7 @@ from onert.frontend.format import Format
 from onert.frontend.nnpackage.zip_archive import open_zip_archive
 from onert.ir import ModelError
 
-from .held_models import MAX_MODELS, by_name, main_model
+from .contained_models import MAX_MODELS, by_name, main_model
 
 SUFFIX = ".task"
 _ZIP = b"PK\x03\x04"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
-from onert.frontend.format import of_one_model
+from onert.frontend.format import single_model_format
 from onert.ir import Subgraphs
 from onert.ir.process import imports
 
@@ -16,4 +16,4 @@ def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     return imports.module("onert.frontend.flow.model").read_model(data), True
 
 
-FORMAT = of_one_model("flow", lambda head, path: head.startswith(MAGIC), _read)
+FORMAT = single_model_format("flow", lambda head, path: head.startswith(MAGIC), _read)

@@ -22,7 +22,7 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.rstrip().splitlines())
 
 
-def archive_behind(content: Data) -> ZipArchive | None:
+def appended_archive(content: Data) -> ZipArchive | None:
     """The archive that is appended to a model file, or is the file; None if there is none."""
     return open_zip_archive(content) if b"PK\x05\x06" in bytes(content[-_LONGEST_END:]) else None
 
@@ -48,7 +48,7 @@ def _texts(path: Path) -> Iterator[tuple[str, bytes]]:
                 if each.suffix.lower() in SUFFIXES and each.is_file() and each.stat().st_size <= MAX_LABELS:
                     yield each.name, each.read_bytes()
             return
-        archive = archive_behind(memoryview(path.read_bytes()))
+        archive = appended_archive(memoryview(path.read_bytes()))
         if archive is not None:
             for name, member in archive.members.items():
                 if name.lower().endswith(SUFFIXES) and member.size <= MAX_LABELS:

@@ -16,7 +16,7 @@ from onert.frontend.nnpackage.zip_archive import ZipArchive
 from onert.ir import ModelError
 
 from . import ultralytics
-from .label_files import archive_behind, lines
+from .label_files import appended_archive, lines
 from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata
 
 IDENTIFIERS = (b"TFL3", b"CIR0")
@@ -37,7 +37,7 @@ def tflite_metadata(content: Data) -> ModelMetadata:
     """The metadata in a model's content. Raises ModelError if it is malformed."""
     budget = flatbuffer.budget(len(content))
     found = _metadata_buffer(flatbuffer.root(content, budget), content)
-    archive = archive_behind(content)
+    archive = appended_archive(content)
     out = ModelMetadata()
     if found is not None and flatbuffer.identifier(found) == _IDENTIFIER:
         root = flatbuffer.root(found, flatbuffer.budget(len(found)))

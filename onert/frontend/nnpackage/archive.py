@@ -8,7 +8,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from onert.frontend.files import checked, open_file, path_in
+from onert.frontend.files import contained_path, open_file, path_in
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.content import Held, Source
@@ -78,7 +78,7 @@ class Zip(Told):
         return None
 
     def _name(self, inside: str) -> str:
-        return f"{self.prefix}{checked(inside, WHOLE)}"
+        return f"{self.prefix}{contained_path(inside, WHOLE)}"
 
     def has(self, inside: str) -> bool:
         return self._name(inside) in self.files.members

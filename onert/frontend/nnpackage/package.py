@@ -36,7 +36,7 @@ def open_archive(content: Data, path: Path | None) -> Archive:
 
 
 def _load(content: Data, path: Path | None) -> Package:
-    archive, manifest = _opened(content, path)
+    archive, manifest = _open(content, path)
     packages = _models(archive, manifest)
     models = tuple(package.model for package in packages)
     _check_ports(manifest, models)
@@ -53,7 +53,7 @@ def _models(archive: Archive, manifest: Manifest) -> list[Package]:
     for at, name in enumerate(manifest.models):
         key = (name, manifest.model_types[at] if manifest.model_types else "")
         if key not in read:
-            read[key] = _model(archive, manifest, at, _loaded)
+            read[key] = _model(archive, manifest, at, _load_now)
         found.append(read[key])
     return found
 
@@ -62,12 +62,12 @@ def _unread(source: Source, path: Path | None) -> Package | None:
     """A package with an unread model. None for an archive, which would have to be unpacked, or for several models."""
     if path is None or not path.is_dir():
         return None
-    archive, manifest = _opened(Held(b"").data, path)
-    model = _model(archive, manifest, 0, _left_unread) if _is_plain(manifest) else None
+    archive, manifest = _open(Held(b"").data, path)
+    model = _model(archive, manifest, 0, _load_lazily) if _is_plain(manifest) else None
     return None if model is None or model.content is None else _package(model.content, path, archive, manifest)
 
 
-def _opened(content: Data, path: Path | None) -> tuple[Archive, Manifest]:
+def _open(content: Data, path: Path | None) -> tuple[Archive, Manifest]:
     archive = open_archive(content, path)
     return archive, parse_manifest(archive.read(MANIFEST, MAX_BYTES))
 
@@ -97,16 +97,16 @@ def _package(models: Models | Content, path: Path | None, archive: Archive, mani
 _Read = TypeVar("_Read", Package, Package | None)
 
 
-def _loaded(format_: Format, source: Source, path: Path | None) -> Package:
+def _load_now(format_: Format, source: Source, path: Path | None) -> Package:
     return format_.load(source.data, path)
 
 
-def _left_unread(format_: Format, source: Source, path: Path | None) -> Package | None:
+def _load_lazily(format_: Format, source: Source, path: Path | None) -> Package | None:
     return format_.unread(source, path)
 
 
 def _model(
-    archive: Archive, manifest: Manifest, index: int, way: Callable[[Format, Source, Path | None], _Read]
+    archive: Archive, manifest: Manifest, index: int, load: Callable[[Format, Source, Path | None], _Read]
 ) -> _Read:
     """Read one model. Raises ModelError if its type is not the one in the manifest."""
     name = manifest.models[index]
@@ -117,7 +117,7 @@ def _model(
             if manifest.model_types and manifest.model_types[index] != format_.name:
                 raise ModelError(f"{name} is a {format_.name} model, but MANIFEST says {manifest.model_types[index]}")
             try:
-                return way(format_, source, archive.path(name))
+                return load(format_, source, archive.path(name))
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
     raise ModelError(f"{name} begins with {head[:8]!r}, expected a tflite or circle model")

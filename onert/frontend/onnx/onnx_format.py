@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
-from onert.frontend.format import of_one_model, package_of
+from onert.frontend.format import package_of, single_model_format
 from onert.ir import Array, ModelError, Package, Subgraphs
 from onert.ir.process import imports
 
@@ -47,5 +47,5 @@ def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -
     return package_of((model,), path)
 
 
-FORMAT = of_one_model("onnx", recognize, _read, lambda path: path is None)
+FORMAT = single_model_format("onnx", recognize, _read, lambda path: path is None)
 """A model with a path may store its weights in other files, so its content alone does not determine it."""

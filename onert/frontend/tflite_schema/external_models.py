@@ -17,7 +17,7 @@ from onert.ir.value import Told, Value
 MAX_DEPTH = 8
 MAX_SUBGRAPHS = 1 << 12
 
-Read = Callable[[Data, "Neighbors"], Subgraphs]
+Read = Callable[[Data, "ExternalModels"], Subgraphs]
 """Reads a model, given the models it may run."""
 
 
@@ -30,7 +30,7 @@ class Chain(Value):
 
 
 @frozen(eq=False)
-class Neighbors(Told):
+class ExternalModels(Told):
     """The files beside a model, and the subgraphs appended to the model from them.
 
     `path` is the model's own file, None for a model in memory; `own` is the number of its own subgraphs. Only files in
@@ -42,7 +42,7 @@ class Neighbors(Told):
     own: int = 0
     budget: Budget | None = None
     chain: Chain = field(factory=Chain)
-    added: list[Subgraph] = field(factory=list)
+    appended: list[Subgraph] = field(factory=list)
     _entries: dict[tuple[Path, str], int] = field(factory=dict)
 
     def entry(self, location: str, signature: str) -> int:
@@ -54,13 +54,13 @@ class Neighbors(Told):
         path = self._place(location)
         if (path, signature) not in self._entries:
             model = self._model(path, location)
-            first = self.own + len(self.added)
+            first = self.own + len(self.appended)
             if first + len(model) > MAX_SUBGRAPHS:
                 raise ModelError(f"the models that it runs have more than {MAX_SUBGRAPHS} subgraphs in total")
             if self.budget is not None:
                 self.budget.spend(sum(1 + len(graph.operations) for graph in model.subgraphs), "adding other models")
             number = {index: first + index for index in range(len(model))}
-            self.added.extend(renumber(graph, number) for graph in model.subgraphs)
+            self.appended.extend(renumber(graph, number) for graph in model.subgraphs)
             self._entries.update({(path, s.key): number[s.subgraph] for s in model.signatures})
             self._entries[path, ""] = number[0]
         if (path, signature) not in self._entries:
@@ -86,12 +86,12 @@ class Neighbors(Told):
             if not content:
                 raise ModelError(f"the model {location!r} cannot be read: it is empty")
             try:
-                inner = Neighbors(path, self.read, chain=Chain(files, self.chain.found))
+                inner = ExternalModels(path, self.read, chain=Chain(files, self.chain.found))
                 self.chain.found[path] = self.read(content, inner)
             except ModelError as error:
                 raise ModelError(f"the model {location!r}: {error}") from error
         return self.chain.found[path]
 
-    def holding(self, own: int, budget: Budget) -> Neighbors:
-        """The same neighbours for a model with `own` subgraphs that is read within `budget`."""
-        return Neighbors(self.path, self.read, own, budget, self.chain)
+    def for_model(self, own: int, budget: Budget) -> ExternalModels:
+        """The same files for a model with `own` subgraphs that is read within `budget`."""
+        return ExternalModels(self.path, self.read, own, budget, self.chain)

@@ -29,7 +29,7 @@ from onert.ir.process.budget import Budget
 
 from .check_control_flow import check_control_flow
 from .custom_ops import CUSTOM_OPS
-from .external_models import Neighbors
+from .external_models import ExternalModels
 from .operators import Code, read_codes, read_operator
 from .schema import slot
 from .tensors import Buffers, Details, read_tensors
@@ -48,7 +48,7 @@ DETAILS: Mapping[bytes, Details] = {
 """What differs between the formats of this schema, by file identifier (the second four bytes)."""
 
 
-def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
+def read_model(data: Data, external_models: ExternalModels) -> Subgraphs:
     """The model in `data`, with the rules of every operation checked. Raises ModelError with the place of a violation.
 
     Other models that its operators run are read too; their subgraphs are appended to its own.
@@ -67,10 +67,10 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
     tables = list(model.tables(slot("Model", "subgraphs")))
     if not tables:
         raise ModelError("the model has no subgraph")
-    beside = neighbors.holding(len(tables), spent)
-    graphs = tuple(_subgraph(i, t, codes, buffers, details, beside) for i, t in enumerate(tables))
+    external = external_models.for_model(len(tables), spent)
+    graphs = tuple(_subgraph(i, t, codes, buffers, details, external) for i, t in enumerate(tables))
     signatures, notes = _signatures(model, graphs)
-    subgraphs = Subgraphs((*graphs, *beside.added), signatures, model.text(slot("Model", "description")), notes)
+    subgraphs = Subgraphs((*graphs, *external.appended), signatures, model.text(slot("Model", "description")), notes)
     check_control_flow(subgraphs)
     return infer_model(_informed(subgraphs), budget=spent)
 
@@ -97,7 +97,7 @@ def _place(index: int, name: str) -> str:
 
 
 def _subgraph(
-    index: int, table: Table, codes: Sequence[Code], buffers: Buffers, details: Details, beside: Neighbors
+    index: int, table: Table, codes: Sequence[Code], buffers: Buffers, details: Details, external: ExternalModels
 ) -> Subgraph:
     name = table.text(slot("SubGraph", "name"))
     try:
@@ -106,7 +106,7 @@ def _subgraph(
         outputs = _indices(table, "outputs", len(operands))
         if len(set(inputs)) != len(inputs):
             raise ModelError(f"tensor {Counter(inputs).most_common(1)[0][0]} is an input twice")
-        reader = _Reader(operands, codes, buffers, beside)
+        reader = _Reader(operands, codes, buffers, external)
         for at, operator in enumerate(table.tables(slot("SubGraph", "operators"))):
             reader.read(at, operator)
         return reader.subgraph(inputs, outputs, name)
@@ -126,13 +126,13 @@ class _Reader:
     """Reads the operators of one subgraph. The next values of state operands become additional operands."""
 
     def __init__(
-        self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers, beside: Neighbors
+        self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers, external: ExternalModels
     ) -> None:
         self.operands = list(operands)
         self.file_operands = operands
         self.codes = codes
         self.buffers = buffers
-        self.beside = beside
+        self.external = external
         self.operations: list[Operation] = []
         self.next_value: dict[int, int] = {}
         self.variable_of: dict[int, int] = {}
@@ -147,7 +147,7 @@ class _Reader:
         try:
             inputs = self._ends(table, "inputs", -1)
             outputs = self._ends(table, "outputs", 0)
-            op = read_operator(table, code, self.file_operands, (inputs, outputs), self.buffers.data, self.beside)
+            op = read_operator(table, code, self.file_operands, (inputs, outputs), self.buffers.data, self.external)
             operands = [self.next_value.get(i, i) if i >= 0 else None for i in inputs]
             while operands and operands[-1] is None and len(operands) > len(op.params):
                 operands.pop()
@@ -285,6 +285,6 @@ def _signature_tensors(
 def read_package(content: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     """The model in a file's content, and whether the content alone determines it: it runs no models in other files,
     and no custom operators are registered."""
-    neighbors = Neighbors(path, read_model)
-    model = read_model(content, neighbors)
-    return model, not neighbors.chain.found and not CUSTOM_OPS
+    external_models = ExternalModels(path, read_model)
+    model = read_model(content, external_models)
+    return model, not external_models.chain.found and not CUSTOM_OPS

@@ -14,7 +14,7 @@ from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.value import Value
 
 from .custom_ops import CUSTOM_OPS
-from .external_models import Neighbors
+from .external_models import ExternalModels
 from .schema import Field, layout, names, slot
 from .table import CUSTOM, TABLE
 
@@ -55,8 +55,8 @@ def read_operator(
     code: Code,
     operands: Sequence[Operand],
     ends: tuple[Sequence[int], Sequence[int]],
-    behind: Data,
-    beside: Neighbors,
+    content: Data,
+    external: ExternalModels,
 ) -> Op:
     """The operation for an operator whose input and output tensors are `ends`.
 
@@ -68,10 +68,10 @@ def read_operator(
         code.version,
         tuple(None if i < 0 else operands[i].known for i in ends[0]),
         tuple(_declared(operands[o]) for o in ends[1]),
-        _custom_options(table, behind),
+        _custom_options(table, content),
         table.position,
         table.budget,
-        beside,
+        external,
         *_options(table, code),
         _intermediates(table, operands),
     )
@@ -123,13 +123,13 @@ def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:
     return None, {}
 
 
-def _custom_options(table: Table, behind: Data) -> bytes:
+def _custom_options(table: Table, content: Data) -> bytes:
     """A custom operator's options as bytes, stored in the operator or after the flatbuffer."""
     offset = int(table.scalar(slot("Operator", "large_custom_options_offset"), "Q", 0))
     if offset > 1:
         size = int(table.scalar(slot("Operator", "large_custom_options_size"), "Q", 0))
-        if offset + size > len(behind):
-            raise ModelError(f"custom options lie at {offset}, {size} bytes, outside of the file's {len(behind)}")
+        if offset + size > len(content):
+            raise ModelError(f"custom options lie at {offset}, {size} bytes, outside of the file's {len(content)}")
         table.budget.spend(size // LETTERS, "reading its custom options")
-        return bytes(behind[offset : offset + size])
+        return bytes(content[offset : offset + size])
     return table.octets(slot("Operator", "custom_options"))

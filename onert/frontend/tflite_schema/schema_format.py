@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onert.frontend.format import Format, of_one_model
+from onert.frontend.format import Format, single_model_format
 from onert.ir import Subgraphs
 from onert.ir.process import imports
 
@@ -24,7 +24,7 @@ def schema_format(name: str, identifier: bytes) -> Format:
     def recognize(head: bytes, path: Path | None) -> bool:
         return head[4:8] == identifier
 
-    return of_one_model(name, recognize, _read, lambda path: not CUSTOM_OPS, _READER)
+    return single_model_format(name, recognize, _read, lambda path: not CUSTOM_OPS, _READER)
 
 
 def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:

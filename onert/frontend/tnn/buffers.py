@@ -41,13 +41,13 @@ class Buffer(Value):
 
 
 @frozen
-class Wish(Value):
+class WeightRequest(Value):
     """A request for a buffer of a layer: its name, its shape, and how many products each sum with it has.
 
     `terms` is 0 for an added buffer and 1 for an elementwise factor; `integer` requests stored integers.
     """
 
-    part: str
+    name: str
     shape: tuple[int, ...]
     terms: int = 0
     integer: bool = False
@@ -56,7 +56,7 @@ class Wish(Value):
 class Weights(Protocol):
     """A source of weights."""
 
-    def part(self, layer: Layer, wish: Wish) -> Buffer | None:
+    def buffer(self, layer: Layer, request: WeightRequest) -> Buffer | None:
         """A buffer of a layer; None if the layer has none of this name."""
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
@@ -66,7 +66,7 @@ class Weights(Protocol):
         """The scales and zero points of a quantised blob; None if it has none."""
 
     @property
-    def invents(self) -> bool:
+    def generated(self) -> bool:
         """Whether weights are generated, so that shapes that only a weight file contains have to be guessed."""
 
 

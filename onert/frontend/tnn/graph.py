@@ -26,7 +26,7 @@ class Blob:
 
     name: str
     real: int | None = None
-    stored: int | None = None
+    quantized: int | None = None
 
 
 class Graph:
@@ -92,7 +92,7 @@ class Graph:
             y = self.constant(np.asarray(y, self.type(x).dtype.numpy))
         return self.add(Binary(kind), x, y)
 
-    def bounded(self, kind: BinaryKind, x: int, bound: int) -> int:
+    def clamp(self, kind: BinaryKind, x: int, bound: int) -> int:
         """MAXIMUM or MINIMUM of integers with the same quantisation."""
         return self.move(Binary(kind), x, bound)
 
@@ -106,31 +106,31 @@ class Graph:
         """A blob's real numbers (or its unquantised integers)."""
         blob = self.blob(name)
         if blob.real is None:
-            assert blob.stored is not None
+            assert blob.quantized is not None
             scales, _ = self.scales(name)
-            x = self.add(Dequantize(), blob.stored)
-            blob.real = x if len(scales) == 1 else self.binary(BinaryKind.MUL, x, self._across(x, scales))
+            x = self.add(Dequantize(), blob.quantized)
+            blob.real = x if len(scales) == 1 else self.binary(BinaryKind.MUL, x, self._per_channel(x, scales))
         return blob.real
 
-    def stored(self, name: str) -> int:
+    def quantized(self, name: str) -> int:
         """A blob's quantised integers."""
         blob = self.blob(name)
-        if blob.stored is None:
+        if blob.quantized is None:
             assert blob.real is not None
             if self.type(blob.real).dtype is DType.INT8:
-                blob.stored = self.add(Quantize(DType.INT8), self.real(name), quantization=self.quantization(name))
+                blob.quantized = self.add(Quantize(DType.INT8), self.real(name), quantization=self.quantization(name))
             else:
-                blob.stored = self._quantized(name, blob.real)
-        return blob.stored
+                blob.quantized = self._quantize(name, blob.real)
+        return blob.quantized
 
-    def put(self, name: str, operand: int, *, quantized: bool) -> None:
+    def set_result(self, name: str, operand: int, *, quantized: bool) -> None:
         """Set a layer's result. If the layer is `quantized`, real numbers are quantised first."""
         if name in self.blobs:
             raise ModelError(f"blob '{name}' is produced twice")
         if self.type(operand).quantization is not None:
-            self.blobs[name] = Blob(name, stored=operand)
+            self.blobs[name] = Blob(name, quantized=operand)
         elif quantized and self.type(operand).dtype is DType.FLOAT32:
-            self.blobs[name] = Blob(name, stored=self._quantized(name, operand))
+            self.blobs[name] = Blob(name, quantized=self._quantize(name, operand))
         else:
             self.blobs[name] = Blob(name, real=operand)
 
@@ -151,13 +151,13 @@ class Graph:
         scales, zero = self.scales(name)
         return Quantization((float(scales[0]) if len(scales) == 1 else 1.0,), (zero,))
 
-    def _quantized(self, name: str, x: int) -> int:
+    def _quantize(self, name: str, x: int) -> int:
         scales, _ = self.scales(name)
         if len(scales) > 1:
-            x = self.binary(BinaryKind.DIV, x, self._across(x, scales))
+            x = self.binary(BinaryKind.DIV, x, self._per_channel(x, scales))
         return self.add(Quantize(DType.INT8), x, quantization=self.quantization(name))
 
-    def _across(self, x: int, values: Array) -> Array:
+    def _per_channel(self, x: int, values: Array) -> Array:
         """One number per channel, reshaped to broadcast against `x`."""
         shape = self.shape(x)
         if len(shape) < 2 or shape[1] != len(values):

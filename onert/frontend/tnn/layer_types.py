@@ -37,7 +37,7 @@ KNOWN = frozenset(prefix + name for name in _NAMES.split() for prefix in ("", *_
 """Every valid type name, with and without prefixes."""
 
 
-def plain(name: str) -> tuple[str, bool]:
+def base_type(name: str) -> tuple[str, bool]:
     """The canonical name of a type without its prefix, and whether it computes with integers."""
     for prefix in _PREFIXES:
         if name.startswith(prefix) and len(name) > len(prefix):

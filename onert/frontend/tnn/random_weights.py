@@ -16,7 +16,7 @@ from attrs import frozen
 from onert.ir import Array, ModelError
 from onert.ir.value import Value
 
-from .buffers import INT8, Buffer, Wish
+from .buffers import INT8, Buffer, WeightRequest
 from .structure import Layer
 
 MOST = 1 << 28
@@ -34,24 +34,24 @@ class RandomWeights(Value):
 
     seed: int
 
-    invents = True
+    generated = True
 
-    def part(self, layer: Layer, wish: Wish) -> Buffer | None:
-        if wish.part == "zero point":
+    def buffer(self, layer: Layer, request: WeightRequest) -> Buffer | None:
+        if request.name == "zero point":
             return None
-        count = _counted(wish.shape)
-        drawn = self._drawn(f"{layer.name}\0{wish.part}", count)
-        if wish.integer and wish.part == "weight":
-            return _buffer(INT8, wish.shape, np.rint(drawn * _WIDEST).astype(np.int8))
-        if wish.integer and wish.part == "bias":
-            return _buffer(_INT32, wish.shape, np.rint(drawn * 8).astype(np.int32))
-        if wish.part == "scale" and wish.integer:  # the accumulator's scale, which brings it to the order of 1
+        count = _counted(request.shape)
+        drawn = self._drawn(f"{layer.name}\0{request.name}", count)
+        if request.integer and request.name == "weight":
+            return _buffer(INT8, request.shape, np.rint(drawn * _WIDEST).astype(np.int8))
+        if request.integer and request.name == "bias":
+            return _buffer(_INT32, request.shape, np.rint(drawn * 8).astype(np.int32))
+        if request.name == "scale" and request.integer:  # the accumulator's scale, which brings it to the order of 1
             spread = _WIDEST / math.sqrt(3) / STEP
-            return _buffer(_FLOAT, wish.shape, (1.5 + drawn * 0.5) / (spread * math.sqrt(wish.terms)))
-        if wish.part in ("scale", "variance", "factor"):
-            return _buffer(_FLOAT, wish.shape, 1 + drawn * 0.5)
-        reach = math.sqrt(6 / wish.terms) if wish.terms > 1 else 1.0 if wish.terms else 0.1
-        return _buffer(_FLOAT, wish.shape, drawn * reach)
+            return _buffer(_FLOAT, request.shape, (1.5 + drawn * 0.5) / (spread * math.sqrt(request.terms)))
+        if request.name in ("scale", "variance", "factor"):
+            return _buffer(_FLOAT, request.shape, 1 + drawn * 0.5)
+        reach = math.sqrt(6 / request.terms) if request.terms > 1 else 1.0 if request.terms else 0.1
+        return _buffer(_FLOAT, request.shape, drawn * reach)
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
         return None if shape is None else _buffer(_FLOAT, shape, self._drawn(name, _counted(shape)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from onert.ir import Array, ModelError
 
-from .buffers import INT8, Buffer, Wish, sized
+from .buffers import INT8, Buffer, WeightRequest, sized
 from .graph import Graph
 from .structure import MOST, Layer
 
@@ -29,12 +29,12 @@ class Site:
         self._next = 0
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """The number of unread parameters."""
         return len(self.layer.parameters) - self._next
 
     def _word(self) -> str | None:
-        if not self.left:
+        if not self.remaining:
             return None
         self._next += 1
         return self.layer.parameters[self._next - 1]
@@ -75,9 +75,9 @@ class Site:
         found = self._read(what, float, "a number", lambda x: abs(x) <= _GREATEST, "a float32", default)
         return float(np.float32(found))
 
-    def counted(self, what: str) -> tuple[int, ...]:
+    def integer_list(self, what: str) -> tuple[int, ...]:
         """A count, and that many integers."""
-        count = self.integer(f"number of {what}", 0, 0, self.left)
+        count = self.integer(f"number of {what}", 0, 0, self.remaining)
         return tuple(self.integer(what) for _ in range(count))
 
     def flag(self, what: str, default: int | None = None) -> bool:
@@ -113,34 +113,34 @@ class Site:
             raise ModelError(f"{what} is {found}, expected an axis of {rank} dimensions")
         return found % rank
 
-    def part(self, wish: Wish) -> Buffer | None:
+    def buffer(self, request: WeightRequest) -> Buffer | None:
         """A buffer of the layer's weights; None if there is none. Raises ModelError if its element count differs."""
-        found = self.graph.weights.part(self.layer, wish)
-        what = f"its {wish.part}"
-        return None if found is None else sized(found, math.prod(wish.shape), what)
+        found = self.graph.weights.buffer(self.layer, request)
+        what = f"its {request.name}"
+        return None if found is None else sized(found, math.prod(request.shape), what)
 
-    def some(self, wish: Wish) -> Buffer:
-        """Like `part`, but raises ModelError if there is none."""
-        found = self.part(wish)
+    def required_buffer(self, request: WeightRequest) -> Buffer:
+        """Like `buffer`, but raises ModelError if there is none."""
+        found = self.buffer(request)
         if found is None:
-            raise ModelError(f"it has no {wish.part}")
+            raise ModelError(f"it has no {request.name}")
         return found
 
-    def real_weight(self, wish: Wish, outputs: int) -> Array:
+    def real_weight(self, request: WeightRequest, outputs: int) -> Array:
         """A weight as real numbers: stored integers are multiplied by their scales.
 
         `outputs` is the number of rows in storage, which have a scale each or share one.
         """
-        buffer = self.some(wish)
+        buffer = self.required_buffer(request)
         if buffer.code != INT8:
-            return buffer.real().reshape(wish.shape)
-        scales = self.channel_scales(outputs, wish.terms)
+            return buffer.real().reshape(request.shape)
+        scales = self.channel_scales(outputs, request.terms)
         rows = buffer.real().reshape(outputs, -1) * scales.reshape(-1, 1)
-        return rows.reshape(wish.shape)
+        return rows.reshape(request.shape)
 
     def integer_weight(self, shape: tuple[int, ...], terms: int) -> Buffer:
         """A weight stored as int8."""
-        found = self.some(Wish("weight", shape, terms, integer=True))
+        found = self.required_buffer(WeightRequest("weight", shape, terms, integer=True))
         if found.code != INT8:
             raise ModelError("its weight is not int8")
         return found
@@ -148,10 +148,10 @@ class Site:
     def channel_scales(self, outputs: int, terms: int) -> Array:
         """The scales of an integer weight, one in total or one per output; its zero points must be 0."""
         parts = self.graph.weights
-        zeros = parts.part(self.layer, Wish("zero point", (outputs,)))
+        zeros = parts.buffer(self.layer, WeightRequest("zero point", (outputs,)))
         if zeros is not None and zeros.array().any():
             raise ModelError("its weight has zero points other than 0, which is not supported")
-        found = parts.part(self.layer, Wish("scale", (outputs,), terms, integer=True))
+        found = parts.buffer(self.layer, WeightRequest("scale", (outputs,), terms, integer=True))
         if found is None or found.count not in (1, outputs):
             have = 0 if found is None else found.count
             raise ModelError(f"its weight has {have} scales, expected 1 or {outputs}")

@@ -42,7 +42,7 @@ def _load(data: Data, path: Path | None) -> Package:
     except ModelError as error:
         raise ModelError(f"{beside.name}: {error}") from error
     model = imports.module("onert.frontend.tnn.model")
-    return Package((model.read_model(data, model.stored(weights, beside.name)),), model_names=(path.name,))
+    return Package((model.read_model(data, model.stored_weights(weights, beside.name)),), model_names=(path.name,))
 
 
 def load(path: str | Path, *, random_weights: int | None = None) -> Package:

@@ -22,8 +22,8 @@ from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.value import Value
 
-from .buffers import INT8, Buffer, Wish
-from .layer_types import KNOWN, plain
+from .buffers import INT8, Buffer, WeightRequest
+from .layer_types import KNOWN, base_type
 from .structure import DTYPES, MOST, Layer
 
 MAGIC = {0xFABC0002: 1, 0xFABC0004: 2}
@@ -204,10 +204,10 @@ class StoredWeights(Value):
     layers: Mapping[str, Mapping[str, Buffer]]
     constants: Mapping[str, Buffer]
 
-    invents = False
+    generated = False
 
-    def part(self, layer: Layer, wish: Wish) -> Buffer | None:
-        found = self.layers.get(layer.name, {}).get(wish.part)
+    def buffer(self, layer: Layer, request: WeightRequest) -> Buffer | None:
+        found = self.layers.get(layer.name, {}).get(request.name)
         return None if found is None or not found.count else found
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
@@ -230,7 +230,7 @@ def read_weights(data: Data) -> StoredWeights:
         kind, name = r.number(f"resource {at}"), r.text(f"resource {at}")
         read = RESOURCES.get(kind)
         if name in KNOWN:
-            read, name = NAMED.get(plain(name)[0], read), r.text(f"resource {at}")
+            read, name = NAMED.get(base_type(name)[0], read), r.text(f"resource {at}")
         if read is None:
             raise ModelError(f"resource {at} '{name}' is of type {kind}, whose weights are not supported")
         try:

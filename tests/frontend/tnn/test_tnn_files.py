@@ -13,7 +13,7 @@ from fuzz.mutate_tnn import NETWORK, RESOURCES
 
 import onert
 from onert.frontend.tnn import load
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.structure import Layer
 from onert.frontend.tnn.weights import read_weights
 from onert.ir import Array, DType
@@ -57,7 +57,7 @@ def test_the_writer_of_the_tests_writes_the_golden_file(version: int) -> None:
 def test_old_files_have_neither_a_magic_number_nor_names_of_types() -> None:
     content = bytes.fromhex(MODEL[1])[4:].replace(struct.pack("<i", 3) + b"Mul", b"")
     read = read_weights(memoryview(content))
-    found = read.part(Layer(0, "Mul", "times", (), (), ()), Wish("weight", (1, 2, 1, 1)))
+    found = read.buffer(Layer(0, "Mul", "times", (), (), ()), WeightRequest("weight", (1, 2, 1, 1)))
     assert found is not None
     assert found.array().tolist() == [2, 3]
 
@@ -95,7 +95,7 @@ def test_what_is_written_is_read_back(kind: str, version: int) -> None:
     content = writer.model([Resource(kind, "c", parts), Resource("Mul", "d", [constant])], {"k": constant}, version)
     read = read_weights(memoryview(content))
     for name, array in expected.items():
-        found = read.part(Layer(0, kind, "c", (), (), ()), Wish(name, ()))
+        found = read.buffer(Layer(0, kind, "c", (), (), ()), WeightRequest(name, ()))
         assert found is not None
         assert found.shape == (array.shape if version == 2 else None)
         assert np.array_equal(found.array(), array.reshape(-1))

@@ -1,8 +1,8 @@
 """Full integer quantisation of a float TFLite or circle model, written in the same format.
 
-Every operator that has an integer form (`forms`) reads and produces integers, with scales from observed tensor ranges.
-The others are unchanged, with quantise and dequantise operators inserted in between. The model's inputs and outputs
-remain floats. Only the first subgraph is quantised.
+Every operator that has an integer form (`schemes`) reads and produces integers, with scales from observed tensor
+ranges. The others are unchanged, with quantise and dequantise operators inserted in between. The model's inputs and
+outputs remain floats. Only the first subgraph is quantised.
 
 There are two 8-bit forms. If one scale per weight tensor is precise enough for every layer, everything is uint8.
 If the output channels of some layer differ too much, weights are quantised per channel and all 8-bit tensors are int8,
@@ -21,7 +21,20 @@ from attrs import evolve
 from onert.frontend.tflite_schema.model import read_package
 from onert.ir import Array, ModelError
 
-from .forms import CLAMPED, FORMS, JOINS, LATE, LAYERS, MOVES, OWN, PAIRS, Form, Layer, Numbers, is_uneven
+from .schemes import (
+    BINARY,
+    CLAMPED,
+    DATA_OPERAND,
+    JOINS,
+    LAYERS,
+    MOVES,
+    OWN_RANGE,
+    SCHEMES,
+    Layer,
+    QuantizationParameters,
+    Scheme,
+    is_uneven,
+)
 from .weights_only import rounded
 from .writing import (
     UNREADABLE,
@@ -31,9 +44,9 @@ from .writing import (
     drop_unused_buffers,
     drop_unused_tensors,
     elements,
-    packed,
-    parsed,
+    parse,
     schema,
+    serialize,
 )
 
 Ranges = Mapping[int, tuple[float, float]]
@@ -53,17 +66,17 @@ def quantized(content: bytes, kind: str, ranges: Ranges) -> bytes:
     """
     before, _ = read_package(memoryview(content), None)
     try:
-        again, _ = read_package(memoryview(packed(parsed(content), content[4:8])), None)
+        again, _ = read_package(memoryview(serialize(parse(content), content[4:8])), None)
         if before != again:
             raise ModelError("the model cannot be rewritten: it has fields that circle-schema does not know")
-        model = parsed(content)
-        graph = _Graph(model, FORMS[kind], ranges)
+        model = parse(content)
+        graph = _Graph(model, SCHEMES[kind], ranges)
         if kind == "uint8" and graph.is_uneven():
-            graph = _Graph(model, FORMS["int8"], ranges)
+            graph = _Graph(model, SCHEMES["int8"], ranges)
         graph.quantize()
         drop_unused_tensors(model)
         drop_unused_buffers(model)
-        written = packed(model, content[4:8])
+        written = serialize(model, content[4:8])
     except UNREADABLE as error:
         raise ModelError(f"the model cannot be rewritten: {error}") from error
     read_package(memoryview(written), None)
@@ -73,35 +86,35 @@ def quantized(content: bytes, kind: str, ranges: Ranges) -> bytes:
 class _Graph:
     """The first subgraph, whose operators are rewritten one by one."""
 
-    def __init__(self, model: Any, form: Form, ranges: Ranges) -> None:
+    def __init__(self, model: Any, scheme: Scheme, ranges: Ranges) -> None:
         self._model = model
-        self._form = form
+        self._scheme = scheme
         self._ranges = ranges
         self._graph = model.subgraphs[0]
         self._names = {v: n for n, v in vars(schema("BuiltinOperator").BuiltinOperator).items() if n.isupper()}
-        self._made: dict[int, Numbers] = {}
+        self._computed: dict[int, QuantizationParameters] = {}
         """The quantisation of tensors that are computed as integers."""
         self._real: set[int] = {int(i) for i in self._graph.inputs}
-        self._stored: dict[tuple[int, Numbers], int] = {}
+        self._quantized: dict[tuple[int, QuantizationParameters], int] = {}
         """The quantised tensor for each tensor and quantisation."""
         self._codes: dict[str, int] = {}
         self._operators: list[Any] = []
         self._constants: dict[int, Array | None] = {}
-        self._makers = {int(t): operator for operator in self._graph.operators for t in operator.outputs}
+        self._producers = {int(t): operator for operator in self._graph.operators for t in operator.outputs}
         self._joined = self._joins()
 
     def quantize(self) -> None:
         for operator in self._graph.operators:
             name = self._name(operator)
-            if self._fits(name, operator):
-                self._in_integers(name, operator)
+            if self._is_supported(name, operator):
+                self._quantize_operator(name, operator)
             else:
                 for tensor in operator.inputs:
                     self._need_real(int(tensor))
                 self._operators.append(operator)
         self._drop_constants()
-        if not self._made:
-            raise ModelError(f"no operator can be computed in {self._form.element}")
+        if not self._computed:
+            raise ModelError(f"no operator can be computed in {self._scheme.element}")
         for tensor in self._graph.outputs:
             self._need_real(int(tensor))
         self._graph.operators = self._operators
@@ -113,7 +126,7 @@ class _Graph:
         """Whether a layer has weights for which one scale is too coarse."""
         for operator in self._graph.operators:
             layer = LAYERS.get(self._name(operator))
-            if layer is not None and self._fits(self._name(operator), operator):
+            if layer is not None and self._is_supported(self._name(operator), operator):
                 weights = self._constant(int(operator.inputs[layer.weights]))
                 if weights is not None and is_uneven(weights, layer.axis):
                     return True
@@ -129,9 +142,9 @@ class _Graph:
 
     # ---- which operators can be quantised
 
-    def _fits(self, name: str, operator: Any) -> bool:
-        known = name in LAYERS or name in OWN or name in JOINS or name in MOVES or name in self._form.fixed
-        if not known or name in self._form.lacks or not self._is_clamped(operator):
+    def _is_supported(self, name: str, operator: Any) -> bool:
+        known = name in LAYERS or name in OWN_RANGE or name in JOINS or name in MOVES or name in self._scheme.fixed
+        if not known or name in self._scheme.unsupported or not self._is_clamped(operator):
             return False
         given = self._activations(name, operator)
         if not all(map(self._is_known, (*given, *map(int, operator.outputs)))):
@@ -163,7 +176,7 @@ class _Graph:
             return [given[LAYERS[name].x]]
         if name in JOINS:
             return given
-        return given[:2] if name in PAIRS else [given[LATE.get(name, 0)]]
+        return given[:2] if name in BINARY else [given[DATA_OPERAND.get(name, 0)]]
 
     def _is_known(self, tensor: int) -> bool:
         """Whether a tensor holds real numbers in a known range."""
@@ -171,15 +184,15 @@ class _Graph:
             return False
         if self._graph.tensors[tensor].isVariable:
             return False
-        known = tensor in self._made or self._constant(tensor) is not None
+        known = tensor in self._computed or self._constant(tensor) is not None
         return known or (tensor in self._ranges and bool(np.isfinite(self._ranges[tensor]).all()))
 
     def _constant(self, tensor: int) -> Array | None:
         """The elements of a constant, including one stored as float16."""
         if tensor not in self._constants:
-            found, maker = elements(self._model, self._graph.tensors[tensor]), self._makers.get(tensor)
-            if maker is not None and self._name(maker) == "DEQUANTIZE":
-                found = self._half(int(maker.inputs[0]))
+            found, producer = elements(self._model, self._graph.tensors[tensor]), self._producers.get(tensor)
+            if producer is not None and self._name(producer) == "DEQUANTIZE":
+                found = self._half(int(producer.inputs[0]))
             self._constants[tensor] = found
         return self._constants[tensor]
 
@@ -197,85 +210,86 @@ class _Graph:
         made = {int(t): self._name(operator) for operator in self._graph.operators for t in operator.outputs}
         found = {}
         for operator in self._graph.operators:
-            if self._name(operator) in JOINS and self._fits(self._name(operator), operator):
+            if self._name(operator) in JOINS and self._is_supported(self._name(operator), operator):
                 for tensor in map(int, operator.inputs):
-                    if uses[tensor] == 1 and (made.get(tensor) in LAYERS or made.get(tensor) in OWN):
+                    if uses[tensor] == 1 and (made.get(tensor) in LAYERS or made.get(tensor) in OWN_RANGE):
                         found[tensor] = int(operator.outputs[0])
         return found
 
-    def _numbers(self, tensor: int) -> Numbers:
+    def _parameters(self, tensor: int) -> QuantizationParameters:
         """The quantisation of a tensor: as it was computed, otherwise from its range."""
-        if tensor in self._made:
-            return self._made[tensor]
+        if tensor in self._computed:
+            return self._computed[tensor]
         constant = self._constant(tensor)
         if constant is not None:
-            return self._form.numbers(float(constant.min()), float(constant.max()))
+            return self._scheme.parameters(float(constant.min()), float(constant.max()))
         tensor = self._joined.get(tensor, tensor)
-        return self._form.numbers(*self._ranges[tensor])
+        return self._scheme.parameters(*self._ranges[tensor])
 
-    def _in_integers(self, name: str, operator: Any) -> None:
+    def _quantize_operator(self, name: str, operator: Any) -> None:
         given, outputs = self._activations(name, operator), [int(t) for t in operator.outputs]
         if name in MOVES:
-            results = [self._numbers(given[0])] * len(outputs)
+            results = [self._parameters(given[0])] * len(outputs)
         else:
-            results = [self._form.fixed.get(name) or self._numbers(t) for t in outputs]
-        stored = {t: self._in(t, results[0] if name in JOINS else self._numbers(t)) for t in given}
+            results = [self._scheme.fixed.get(name) or self._parameters(t) for t in outputs]
+        stored = {t: self._quantized_tensor(t, results[0] if name in JOINS else self._parameters(t)) for t in given}
         inputs = [stored.get(int(i), int(i)) for i in operator.inputs]
         if name in LAYERS:
-            inputs = self._layer(LAYERS[name], operator, inputs, self._numbers(given[0]))
-        for tensor, numbers in zip(outputs, results, strict=True):
-            self._made[tensor] = numbers
-            self._stored[tensor, numbers] = self._tensor(tensor, self._form.element, [numbers])
-        operator.inputs, operator.outputs = inputs, [self._stored[t, n] for t, n in zip(outputs, results, strict=True)]
+            inputs = self._quantize_layer(LAYERS[name], operator, inputs, self._parameters(given[0]))
+        for tensor, parameters in zip(outputs, results, strict=True):
+            self._computed[tensor] = parameters
+            self._quantized[tensor, parameters] = self._tensor(tensor, self._scheme.element, [parameters])
+        operator.inputs = inputs
+        operator.outputs = [self._quantized[t, p] for t, p in zip(outputs, results, strict=True)]
         if hasattr(operator.builtinOptions, "potScaleInt16"):
             operator.builtinOptions.potScaleInt16 = False
         self._operators.append(operator)
 
-    def _layer(self, layer: Layer, operator: Any, inputs: list[int], x: Numbers) -> list[int]:
+    def _quantize_layer(self, layer: Layer, operator: Any, inputs: list[int], x: QuantizationParameters) -> list[int]:
         """The operands of a layer, with its weights and bias quantised."""
         at, bias_at = int(operator.inputs[layer.weights]), self._bias(layer, operator)
         real, bias = self._constant(at), None if bias_at < 0 else self._constant(bias_at)
         assert real is not None
-        if self._form.by_channel:
+        if self._scheme.by_channel:
             _, scales = rounded(real, layer.axis, 8)
             shape = [-1 if i == layer.axis else 1 for i in range(real.ndim)]
             scales = _wide_enough(scales, bias, x, _LARGEST_BIAS)
             weights = np.clip(np.rint(real / scales.reshape(shape).astype(np.float64)), -127, 127).astype(np.int8)
-            numbers = [Numbers(float(scale)) for scale in scales]
+            parameters = [QuantizationParameters(float(scale)) for scale in scales]
         else:
-            own = self._form.numbers(float(real.min()), float(real.max()))
+            own = self._scheme.parameters(float(real.min()), float(real.max()))
             (scale,) = _wide_enough(np.array([own.scale], np.float32), bias, x, _LARGEST_BIAS)
             own = evolve(own, scale=float(scale))
-            weights, numbers = self._form.stored(real, own), [own]
-        inputs[layer.weights] = self._tensor(at, str(weights.dtype), numbers, layer.axis, weights)
+            weights, parameters = self._scheme.quantize(real, own), [own]
+        inputs[layer.weights] = self._tensor(at, str(weights.dtype), parameters, layer.axis, weights)
         if bias is not None:
-            units = [Numbers(float(np.float32(x.scale) * np.float32(n.scale))) for n in numbers]
+            units = [QuantizationParameters(float(np.float32(x.scale) * np.float32(p.scale))) for p in parameters]
             steps = np.array([u.scale for u in units])
-            stored = np.rint(bias.astype(np.float64) / steps).astype(self._form.bias)
-            inputs[layer.bias] = self._tensor(bias_at, self._form.bias, units, 0, stored)
+            stored = np.rint(bias.astype(np.float64) / steps).astype(self._scheme.bias)
+            inputs[layer.bias] = self._tensor(bias_at, self._scheme.bias, units, 0, stored)
         return inputs
 
     # ---- writing
 
-    def _in(self, tensor: int, numbers: Numbers) -> int:
+    def _quantized_tensor(self, tensor: int, parameters: QuantizationParameters) -> int:
         """The tensor that holds another with the given quantisation; created if necessary."""
-        found = self._stored.get((tensor, numbers))
+        found = self._quantized.get((tensor, parameters))
         if found is not None:
             return found
         constant = self._constant(tensor)
         if constant is not None:
-            stored = self._form.stored(constant, numbers)
-            found = self._tensor(tensor, self._form.element, [numbers], 0, stored)
+            stored = self._scheme.quantize(constant, parameters)
+            found = self._tensor(tensor, self._scheme.element, [parameters], 0, stored)
         else:
-            source = self._stored[tensor, self._made[tensor]] if tensor in self._made else tensor
-            found = self._tensor(tensor, self._form.element, [numbers])
+            source = self._quantized[tensor, self._computed[tensor]] if tensor in self._computed else tensor
+            found = self._tensor(tensor, self._scheme.element, [parameters])
             self._convert("QUANTIZE", source, found)
-        self._stored[tensor, numbers] = found
+        self._quantized[tensor, parameters] = found
         return found
 
     def _need_real(self, tensor: int) -> None:
-        if tensor in self._made and tensor not in self._real:
-            self._convert("DEQUANTIZE", self._stored[tensor, self._made[tensor]], tensor)
+        if tensor in self._computed and tensor not in self._real:
+            self._convert("DEQUANTIZE", self._quantized[tensor, self._computed[tensor]], tensor)
             self._real.add(tensor)
 
     def _convert(self, name: str, source: int, target: int) -> None:
@@ -286,25 +300,30 @@ class _Graph:
         self._operators.append(operator)
 
     def _tensor(
-        self, like: int, element: str, numbers: Iterable[Numbers], axis: int = 0, stored: Array | None = None
+        self,
+        like: int,
+        element: str,
+        parameters: Iterable[QuantizationParameters],
+        axis: int = 0,
+        stored: Array | None = None,
     ) -> int:
         """Add a tensor with the shape and name of another."""
         old, tensor = self._graph.tensors[like], schema("Tensor").TensorT()
-        parameters = schema("QuantizationParameters").QuantizationParametersT()
-        every = list(numbers)
-        parameters.scale = np.array([n.scale for n in every], np.float32)
-        parameters.zeroPoint = np.array([n.zero for n in every], np.int64)
-        parameters.quantizedDimension = axis if len(every) > 1 else 0
+        table = schema("QuantizationParameters").QuantizationParametersT()
+        every = list(parameters)
+        table.scale = np.array([p.scale for p in every], np.float32)
+        table.zeroPoint = np.array([p.zero_point for p in every], np.int64)
+        table.quantizedDimension = axis if len(every) > 1 else 0
         tensor.shape, tensor.shapeSignature, tensor.hasRank = old.shape, old.shapeSignature, old.hasRank
         tensor.name = (old.name or b"") + f":{element}".encode()
         tensor.type = getattr(schema("TensorType").TensorType, element.upper())
-        tensor.quantization = parameters
+        tensor.quantization = table
         tensor.buffer = 0 if stored is None else add_buffer(self._model, stored)
         self._graph.tensors.append(tensor)
         return len(self._graph.tensors) - 1
 
 
-def _wide_enough(scales: Array, bias: Array | None, x: Numbers, most: int) -> Array:
+def _wide_enough(scales: Array, bias: Array | None, x: QuantizationParameters, most: int) -> Array:
     """Weight scales increased so that no bias exceeds `most` steps and their product with the scale of `x` is not 0."""
     scales = np.maximum(scales, np.float32(_LEAST / x.scale))
     if bias is None or not bias.size:

@@ -22,7 +22,7 @@ from attrs import frozen
 from onert.frontend.tflite_schema.model import read_package
 from onert.ir import Array, ModelError, Operation, Subgraph, Subgraphs
 
-from .writing import UNREADABLE, add_buffer, add_code, code_of, drop_unused_buffers, elements, packed, parsed, schema
+from .writing import UNREADABLE, add_buffer, add_code, code_of, drop_unused_buffers, elements, parse, schema, serialize
 
 CHANNELS: Mapping[str, int] = {"FULLY_CONNECTED": 0, "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """Layers whose second operand is their weights, and the output channel dimension of these."""
@@ -36,12 +36,12 @@ def quantized(content: bytes, bits: int) -> bytes:
     """
     before, _ = read_package(memoryview(content), None)
     try:
-        model = parsed(content)
+        model = parse(content)
         changes = [change for at in range(len(model.subgraphs)) for change in _Graph(model, at, bits).quantize()]
         if not changes:
             raise ModelError(f"no layer of type {', '.join(CHANNELS)} has constant float weights")
         drop_unused_buffers(model)
-        written = packed(model, content[4:8])
+        written = serialize(model, content[4:8])
     except UNREADABLE as error:
         raise ModelError(f"the model cannot be rewritten: {error}") from error
     after, _ = read_package(memoryview(written), None)

@@ -22,12 +22,12 @@ def schema(name: str) -> Any:
     return importlib.import_module(f"{NEWEST}.{name}")
 
 
-def parsed(content: bytes) -> Any:
+def parse(content: bytes) -> Any:
     """Read the model of a file. Raises one of `UNREADABLE` if it is malformed."""
     return schema("Model").ModelT.InitFromPackedBuf(content, 0)
 
 
-def packed(model: Any, identifier: bytes) -> bytes:
+def serialize(model: Any, identifier: bytes) -> bytes:
     """Serialise a model."""
     flatbuffers = importlib.import_module("flatbuffers")
     builder = flatbuffers.Builder(1 << 16)

@@ -17,12 +17,12 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.norm import BatchNorm
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
-from .importer import Operator, Table, choice, fixed, loose, read
+from .importer import Operator, Table, choice, fixed, read, unranked_results
 
 
 def _run_model(operator: Operator) -> Op:
     location = operator.text("location")
-    return Call(operator.beside.entry(location, operator.text("signature")), loose(operator))
+    return Call(operator.external.entry(location, operator.text("signature")), unranked_results(operator))
 
 
 def _batch_matmul(operator: Operator) -> Op:

@@ -11,7 +11,7 @@ from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHan
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 
-from .importer import Operator, Table, fixed, loose, read
+from .importer import Operator, Table, fixed, read, unranked_results
 
 
 def _declared(operator: Operator) -> tuple[TensorType, ...]:
@@ -35,12 +35,12 @@ def _detection(operator: Operator) -> Op:
     )
 
 
-WHILE = read(While, condition="cond_subgraph_index", results=loose)
+WHILE = read(While, condition="cond_subgraph_index", results=unranked_results)
 
 TABLE: Table = {
-    "IF": read(If, then="then_subgraph_index", otherwise="else_subgraph_index", results=loose),
+    "IF": read(If, then="then_subgraph_index", otherwise="else_subgraph_index", results=unranked_results),
     "WHILE": WHILE,
-    "CALL": read(Call, results=loose),
+    "CALL": read(Call, results=unranked_results),
     "CALL_ONCE": read(CallOnce, subgraph="init_subgraph_index"),
     "VAR_HANDLE": read(VarHandle),
     "READ_VARIABLE": read(ReadVariable, results=_declared),

@@ -10,7 +10,7 @@ import attrs
 from attrs import frozen
 
 from onert.frontend.flatbuffer import Table as FileTable
-from onert.frontend.tflite_schema.external_models import Neighbors
+from onert.frontend.tflite_schema.external_models import ExternalModels
 from onert.frontend.tflite_schema.schema import Field
 from onert.ir import DType, ModelError, Op, TensorType, unranked
 from onert.ir.ops.arithmetic.activation import Activation
@@ -36,7 +36,7 @@ class Operator(Told):
     """The operator's offset in the file, which is unique."""
     budget: Budget
     """The budget for reading the operator."""
-    beside: Neighbors
+    external: ExternalModels
     """The models in other files that it may run."""
     options: FileTable | None
     fields: Mapping[str, Field]
@@ -188,6 +188,6 @@ def index_type(operator: Operator, field: str) -> DType:
     return _INDEX_TYPES[value]
 
 
-def loose(operator: Operator) -> tuple[TensorType, ...]:
+def unranked_results(operator: Operator) -> tuple[TensorType, ...]:
     """Result types with only the element types: a subgraph may return other shapes than the file declares."""
     return tuple(unranked(t.dtype) for t in operator.outputs)

@@ -23,7 +23,7 @@ from onert.ir.ops.stablehlo.shapes_and_elements import (
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
 from .control import WHILE
-from .importer import Operator, Table, choice, fixed, loose, read, result_dtype
+from .importer import Operator, Table, choice, fixed, read, result_dtype, unranked_results
 
 
 def _result(operator: Operator, index: int = 0) -> TensorType:
@@ -111,9 +111,9 @@ def _concatenate(operator: Operator) -> Op:
 
 TABLE: Table = {
     "STABLEHLO_BROADCAST_IN_DIM": read(HloBroadcastInDim, dimensions="broadcast_dimensions", shape=_shape),
-    "STABLEHLO_CASE": read(Case, branches="branch_subgraph_indices", results=loose),
+    "STABLEHLO_CASE": read(Case, branches="branch_subgraph_indices", results=unranked_results),
     "STABLEHLO_CLAMP": fixed(HloClamp()),
-    "STABLEHLO_COMPOSITE": read(Call, subgraph="decomposition_subgraph_index", results=loose),
+    "STABLEHLO_COMPOSITE": read(Call, subgraph="decomposition_subgraph_index", results=unranked_results),
     "STABLEHLO_CONCATENATE": _concatenate,
     "STABLEHLO_CONVOLUTION": _convolution,
     "STABLEHLO_CUSTOM_CALL": lambda operator: Unsupported(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.graph import Graph
 from onert.frontend.tnn.site import Site, Writer
 from onert.ir import ModelError
@@ -109,11 +109,11 @@ def _prelu(site: Site) -> Sequence[int]:
     g = site.graph
     shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
-    wish = Wish("slope", (1 if site.flag("shared", 0) else channels,))
-    found = g.weights.part(site.layer, wish)
+    request = WeightRequest("slope", (1 if site.flag("shared", 0) else channels,))
+    found = g.weights.buffer(site.layer, request)
     if found is not None and found.count in (1, channels):
-        wish = Wish("slope", (found.count,))
-    slope = site.some(wish).real()
+        request = WeightRequest("slope", (found.count,))
+    slope = site.required_buffer(request).real()
     if len(slope) == 1 and 0 <= slope[0] <= 1:
         return [g.add(LeakyRelu(float(slope[0])), site.x)]
     return [g.add(PRelu(), site.x, g.constant(slope.reshape(-1, *(1,) * (len(shape) - 2)) if channels > 1 else slope))]
@@ -137,7 +137,7 @@ def _identity(site: Site) -> Sequence[int]:
 def _quantized_relu(site: Site) -> Sequence[int]:
     """ReLU of stored integers; input and output have the same scale."""
     g = site.graph
-    x = g.stored(site.blob(0))
+    x = g.quantized(site.blob(0))
     return [g.move(Unary(UnaryKind.RELU), x)]
 
 

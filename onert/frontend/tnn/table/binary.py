@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -45,7 +45,7 @@ def _weight(site: Site) -> int:
     g = site.graph
     shape = site.shape
     made_up = (1, shape[1] if len(shape) > 1 else 1, *(1,) * (len(shape) - 2))
-    found = g.weights.part(site.layer, Wish("weight", made_up))
+    found = g.weights.buffer(site.layer, WeightRequest("weight", made_up))
     if found is None:
         raise ModelError("it has a single input and no weight")
     if found.shape is not None and len(found.shape) >= len(shape):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.ir import Array, ModelError, Op, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.value import Value
 
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, conv_span, framed, truncated_half
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, conv_span, pad_input, truncated_half
 
 _FULL, _SAME_WITH_OUTPUT_PADDING = 2, 3
 _SIGMOID_MUL = 256
@@ -110,8 +110,8 @@ def _convolution(site: Site) -> Sequence[int]:
     p = _parameters(site, channels)
     shape = (p.outputs, channels // p.groups, *p.size)
     terms = shape[1] * shape[2] * shape[3]
-    weight = site.real_weight(Wish("weight", shape, terms), p.outputs)
-    x, padding = framed(g, g.nhwc(site.x), _spans(p, height, width))
+    weight = site.real_weight(WeightRequest("weight", shape, terms), p.outputs)
+    x, padding = pad_input(g, g.nhwc(site.x), _spans(p, height, width))
     op, filters = _kernel(weight, p, padding, FUSED[p.activation])
     y = g.add(op, x, g.constant(np.ascontiguousarray(filters)), *_bias(site, p))
     return [activated(site, g.nchw(y), p.activation)]
@@ -120,13 +120,13 @@ def _convolution(site: Site) -> Sequence[int]:
 def _bias(site: Site, p: Parameters) -> tuple[int, ...]:
     if not p.bias:
         return ()
-    return (site.graph.constant(site.some(Wish("bias", (p.outputs,))).real()),)
+    return (site.graph.constant(site.required_buffer(WeightRequest("bias", (p.outputs,))).real()),)
 
 
 def _quantized_convolution(site: Site) -> Sequence[int]:
     """An integer convolution. The weight's scales in the file are those of the accumulator."""
     g = site.graph
-    x = g.stored(site.blob(0))
+    x = g.quantized(site.blob(0))
     _, channels, height, width = g.shape(x, 4)
     p = _parameters(site, channels)
     if p.activation == _SIGMOID_MUL:
@@ -138,12 +138,12 @@ def _quantized_convolution(site: Site) -> Sequence[int]:
     scales, _ = g.scales(blob)
     whole = len(scales) == 1
     quantized = product_scales(site, x, p.outputs, terms)
-    framed_x, padding = framed(g, g.nhwc(x), _spans(p, height, width))
+    padded, padding = pad_input(g, g.nhwc(x), _spans(p, height, width))
     fused = FUSED[p.activation] if whole or p.activation == 1 else Activation.NONE
     op, filters = _kernel(buffer.array().reshape(shape), p, padding, fused)
     axis = 3 if isinstance(op, DepthwiseConv2D) else 0
     weight = g.constant(np.ascontiguousarray(filters), Quantization(quantized, (0,) * p.outputs, axis))
-    y = g.add(op, framed_x, weight, *integer_bias(site, p.outputs), quantization=g.quantization(blob))
+    y = g.add(op, padded, weight, *integer_bias(site, p.outputs), quantization=g.quantization(blob))
     y = g.nchw(y)
     if p.activation == 2 and not whole:  # the integer for 6 differs per channel
         y = _capped(site, y, scales)
@@ -156,7 +156,7 @@ def _capped(site: Site, y: int, scales: Array) -> int:
     zero = 0 if quantization is None else quantization.zero_point
     top = np.clip(np.floor(6 / scales + 0.5) + zero, -128, 127).astype(np.int8).reshape(1, -1, 1, 1)
     for kind, bound in ((BinaryKind.MINIMUM, top), (BinaryKind.MAXIMUM, np.full((1, 1, 1, 1), zero, np.int8))):
-        y = g.bounded(kind, y, g.constant(bound, quantization))
+        y = g.clamp(kind, y, g.constant(bound, quantization))
     return y
 
 
@@ -174,7 +174,7 @@ def product_scales(site: Site, x: int, outputs: int, terms: int) -> tuple[float,
 
 
 def integer_bias(site: Site, outputs: int) -> tuple[int, ...]:
-    found = site.part(Wish("bias", (outputs,), integer=True))
+    found = site.buffer(WeightRequest("bias", (outputs,), integer=True))
     if found is None:
         return ()
     return (site.graph.constant(found.array().astype(np.int32, copy=False)),)
@@ -207,7 +207,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
     inner, outer = channels // p.groups, p.outputs // p.groups
     shape = (p.groups, inner, outer, *p.size)
     terms = max(1, inner * p.size[0] * p.size[1] // (p.stride[0] * p.stride[1]))
-    weight = site.real_weight(Wish("weight", shape, terms), channels)
+    weight = site.real_weight(WeightRequest("weight", shape, terms), channels)
     rows, columns = _placed(p, height, 0), _placed(p, width, 1)
     if min(rows[0], columns[0]) < 1:
         raise ModelError(f"it has {rows[0]} by {columns[0]} outputs, expected at least 1 by 1")
@@ -253,7 +253,7 @@ def _spread(
         Span(inputs, outputs, size, 1, dilation, (size - 1) * dilation - before)
         for inputs, (outputs, before), size, dilation in zip(g.shape(x)[1:3], axes, p.size, p.dilation, strict=True)
     )
-    x, padding = framed(g, x, (spans[0], spans[1]))
+    x, padding = pad_input(g, x, (spans[0], spans[1]))
     inner = weight.shape[1]
     turned = weight[..., ::-1, ::-1].transpose(0, 2, 1, 3, 4).reshape(p.outputs, inner, *p.size)
     plain = Parameters(p.groups, channels, p.outputs, p.size, (1, 1), (0, 0), p.bias, VALID, p.dilation, p.activation)

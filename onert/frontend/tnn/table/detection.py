@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -27,7 +27,7 @@ from .spans import LARGEST, elements
 
 
 def _numbers(site: Site, what: str) -> list[float]:
-    return [site.number(what) for _ in range(site.integer(f"number of {what}s", None, 0, site.left))]
+    return [site.number(what) for _ in range(site.integer(f"number of {what}s", None, 0, site.remaining))]
 
 
 def _prior_box(site: Site) -> Sequence[int]:
@@ -148,7 +148,7 @@ def _post_processed(site: Site) -> Sequence[int]:
     if not boxes or boxes[0] != 1 or len(boxes) < 2 or len(scores) < 2:
         raise ModelError(f"its inputs have the shapes {list(boxes)} and {list(scores)}, expected one image")
     parted = [g.add(Reshape((1, s[1], math.prod(s[2:]))), site.input(at)) for at, s in enumerate((boxes, scores))]
-    anchors = site.some(Wish("anchors", (boxes[1], 4))).real().reshape(boxes[1], 4)
+    anchors = site.required_buffer(WeightRequest("anchors", (boxes[1], 4))).real().reshape(boxes[1], 4)
     found = g.add_many(op, *parted, g.constant(anchors))
     count = most * classes_each
     shapes = ((1, count, 4, 1), (1, count, 1, 1), (1, count, 1, 1), (1, 1, 1, 1))
@@ -167,7 +167,9 @@ def _guide(site: Site) -> Sequence[int]:
         raise ModelError(f"its input has the shape {list(shape)}, expected 3 channels")
     batch, _, height, width = shape
     sizes = (("matrix", 9, 3), ("offset", 3, 0), ("shifts", 12, 0), ("slopes", 12, 4), ("mix", 3, 3), ("bias", 1, 0))
-    matrix, offset, shifts, slopes, mix, bias = (site.some(Wish(p, (n,), terms)).real() for p, n, terms in sizes)
+    matrix, offset, shifts, slopes, mix, bias = (
+        site.required_buffer(WeightRequest(p, (n,), terms)).real() for p, n, terms in sizes
+    )
     x = g.add(Reshape((batch, 3, height * width)), site.x)
     x = g.add(BatchMatMul(), g.constant(matrix.reshape(3, 3)), x)
     x = g.binary(BinaryKind.ADD, x, offset.reshape(3, 1))

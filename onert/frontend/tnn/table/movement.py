@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.frontend.tnn.structure import MOST
 from onert.ir import ModelError
@@ -31,7 +31,7 @@ def _reshape(site: Site) -> Sequence[int]:
     given = site.shape
     axis = site.integer("axis", None, 0, len(given))
     last = site.integer("number of axes", None, -1)
-    shape = site.counted("lengths")
+    shape = site.integer_list("lengths")
     out = [*given[:axis], *(1,) * len(shape)]
     unknown = None
     for at, length in zip(range(axis, len(shape) if last == -1 else last), shape, strict=False):
@@ -72,7 +72,7 @@ def _flatten(site: Site) -> Sequence[int]:
 def _permute(site: Site) -> Sequence[int]:
     """Transpose; unnamed axes follow in their order."""
     rank = len(site.shape)
-    order = site.counted("axes")
+    order = site.integer_list("axes")
     if len(set(order)) < len(order) or any(not 0 <= axis < rank for axis in order):
         raise ModelError(f"the order is {list(order)}, expected different axes of {rank} dimensions")
     return [site.graph.transpose(site.x, (*order, *(axis for axis in range(rank) if axis not in order)))]
@@ -101,7 +101,7 @@ def _rolled(site: Site) -> Sequence[int]:
     """Roll elements along axes; those shifted out at one end come in at the other."""
     g, x = site.graph, site.x
     shape = g.shape(x)
-    shifts = site.counted("shifts")
+    shifts = site.integer_list("shifts")
     for shift, axis in zip(shifts, [site.axis("axis", len(shape)) for _ in shifts], strict=True):
         back = -shift % max(1, shape[axis])
         if back:
@@ -130,7 +130,7 @@ def _reorganized(site: Site) -> Sequence[int]:
 
 def _squeeze(site: Site) -> Sequence[int]:
     shape = site.shape
-    count = site.integer("number of axes", 0, 0, site.left)
+    count = site.integer("number of axes", 0, 0, site.remaining)
     axes = {site.axis("axis", len(shape)) for _ in range(count)}
     if any(shape[axis] != 1 for axis in axes):
         raise ModelError(f"axes {sorted(axes)} of {list(shape)} are not all of size 1")
@@ -139,7 +139,7 @@ def _squeeze(site: Site) -> Sequence[int]:
 
 def _unsqueeze(site: Site) -> Sequence[int]:
     shape = site.shape
-    count = site.integer("number of axes", 0, 0, min(site.left, 8))
+    count = site.integer("number of axes", 0, 0, min(site.remaining, 8))
     rank = len(shape) + count
     axes = {site.axis("axis", rank) for _ in range(count)}
     rest = iter(shape)
@@ -158,7 +158,7 @@ def _split(site: Site) -> Sequence[int]:
     g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
-    sizes = site.counted("parts")
+    sizes = site.integer_list("parts")
     count = len(site.layer.outputs)
     if not site.flag("lengths count", 1) or not sizes:
         if shape[axis] % count:
@@ -174,7 +174,7 @@ def _split_evenly(site: Site) -> Sequence[int]:
     g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
-    sizes = site.counted("parts")
+    sizes = site.integer_list("parts")
     given, size = site.flag("lengths are given", 0), site.integer("length", 0, 0, MOST)
     if not (given and sizes):
         if size < 1:
@@ -188,12 +188,12 @@ def _split_evenly(site: Site) -> Sequence[int]:
 def _strided_slice(site: Site) -> Sequence[int]:
     """A strided slice where an end of 0 means the end of the axis."""
     shape = site.shape
-    begins, ends, strides = (site.counted(what) for what in ("begins", "ends", "strides"))
+    begins, ends, strides = (site.integer_list(what) for what in ("begins", "ends", "strides"))
     return [_sliced(site, tuple(range(len(shape))), begins, tuple(e or MOST for e in ends), strides)]
 
 
 def _strided_slice_v2(site: Site) -> Sequence[int]:
-    begins, ends, axes, strides = (site.counted(what) for what in ("begins", "ends", "axes", "strides"))
+    begins, ends, axes, strides = (site.integer_list(what) for what in ("begins", "ends", "axes", "strides"))
     return [_sliced(site, axes, begins, ends, strides or (1,) * len(axes))]
 
 
@@ -264,7 +264,7 @@ def _gather(site: Site) -> Sequence[int]:
                 raise ModelError(f"it has no {name}")
             operands.append(operand)
             continue
-        found = None if g.weights.invents else g.weights.part(site.layer, Wish(name, ()))
+        found = None if g.weights.generated else g.weights.buffer(site.layer, WeightRequest(name, ()))
         if found is None:
             raise ModelError(f"it has no {name}")
         array = found.array() if name == "indices" else found.real()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -28,7 +28,7 @@ def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
     if len(shape) < 2:
         raise ModelError(f"its input has the shape {list(shape)}, expected at least 2 dimensions")
     for part, kind in (("scale", BinaryKind.MUL), ("bias", BinaryKind.ADD)):
-        found = g.weights.part(site.layer, Wish(part, (shape[1],)))
+        found = g.weights.buffer(site.layer, WeightRequest(part, (shape[1],)))
         if found is None:
             if part == "bias":
                 continue
@@ -47,7 +47,7 @@ def _batch_statistics(site: Site) -> Sequence[int]:
     if len(shape) < 2:
         raise ModelError(f"its input has the shape {list(shape)}, expected at least 2 dimensions")
     parts = (("mean", shape[1]), ("variance", shape[1]), ("factor", 1))
-    mean, variance, factor = (site.some(Wish(part, (count,))).real() for part, count in parts)
+    mean, variance, factor = (site.required_buffer(WeightRequest(part, (count,))).real() for part, count in parts)
     if not factor.all() or (variance / factor < 0).any():
         raise ModelError("the factor of its statistics is 0, or a variance is below 0")
     by = 1 / np.sqrt(variance / factor + np.float32(_INSTANCE_EPSILON))
@@ -61,7 +61,7 @@ def _bias(site: Site) -> Sequence[int]:
     g = site.graph
     shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
-    bias = site.some(Wish("bias", (channels,))).real()
+    bias = site.required_buffer(WeightRequest("bias", (channels,))).real()
     return [g.binary(BinaryKind.ADD, site.x, bias.reshape(-1, *(1,) * max(0, len(shape) - 2)))]
 
 

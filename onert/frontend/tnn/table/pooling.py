@@ -18,7 +18,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
-from .spans import EXPLICIT, LARGEST, Span, conv_span, elements, framed
+from .spans import EXPLICIT, LARGEST, Span, conv_span, elements, pad_input
 
 MAX, AVERAGE = 0, 1
 
@@ -77,9 +77,9 @@ def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
         x, stored = g.real(site.blob(0)), False
     dtype = g.type(x).dtype
     fill = None if kind == AVERAGE else -math.inf if dtype.is_float else dtype.limits[0]
-    framed_x, padding = framed(g, g.nhwc(x), spans, fill)
+    padded, padding = pad_input(g, g.nhwc(x), spans, fill)
     op = Pool2D(Pooling.AVERAGE if kind == AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
-    y = g.move(op, framed_x)
+    y = g.move(op, padded)
     if kind == AVERAGE and padding is Padding.VALID and not aligned:
         elements((spans[0].outputs, spans[1].outputs), LARGEST * 16)
         whole, counts = np.float32(size[0] * size[1]), [_counts(s) for s in spans]
@@ -113,5 +113,5 @@ def _shares(inputs: int, outputs: int) -> Array:
 
 
 LAYERS: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.x)]}
-QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.stored(site.blob(0)))]}
+QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.quantized(site.blob(0)))]}
 """Stored integers are compared or averaged directly, because input and output have the same scale."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import INT8, Wish
-from onert.frontend.tnn.layer_types import plain
+from onert.frontend.tnn.buffers import INT8, WeightRequest
+from onert.frontend.tnn.layer_types import base_type
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError, Quantization
 from onert.ir.ops.contraction.einsum import Einsum, spelled
@@ -30,17 +30,17 @@ from .spans import LARGEST
 def _inner_product(site: Site) -> Sequence[int]:
     g = site.graph
     outputs, bias, rows, terms, shape = _parameters(site, site.x)
-    weight = site.real_weight(Wish("weight", (outputs, terms), terms), outputs)
+    weight = site.real_weight(WeightRequest("weight", (outputs, terms), terms), outputs)
     constants = [g.constant(weight)]
     if bias:
-        constants.append(g.constant(site.some(Wish("bias", (outputs,))).real()))
+        constants.append(g.constant(site.required_buffer(WeightRequest("bias", (outputs,))).real()))
     y = g.add(FullyConnected(), g.add(Reshape((rows, terms)), site.x), *constants)
     return [g.add(Reshape(shape), y)]
 
 
 def _quantized_inner_product(site: Site) -> Sequence[int]:
     g = site.graph
-    x = g.stored(site.blob(0))
+    x = g.quantized(site.blob(0))
     outputs, _, rows, terms, shape = _parameters(site, x)
     buffer = site.integer_weight((outputs, terms), terms)
     scales = product_scales(site, x, outputs, terms)
@@ -75,12 +75,12 @@ def _matmul(site: Site) -> Sequence[int]:
         raise ModelError(f"it has one input of shape {list(shape)}, and its weight's position is {position}")
     terms = shape[-1] if position == 1 else shape[-2]
     wanted = (terms, _columns(site, terms)) if position == 1 else (terms, terms)
-    found = g.weights.part(site.layer, Wish("weight", wanted, terms))
+    found = g.weights.buffer(site.layer, WeightRequest("weight", wanted, terms))
     if found is None:
         raise ModelError("it has no weight")
     real = found.real()
     if found.code == INT8:
-        scale = g.weights.part(site.layer, Wish("scale", (1,)))
+        scale = g.weights.buffer(site.layer, WeightRequest("scale", (1,)))
         if scale is None or scale.count != 1:
             raise ModelError("its integer weight does not have exactly one scale")
         real = real * scale.real()
@@ -103,7 +103,7 @@ def _columns(site: Site, terms: int) -> int:
         others = [name for name in layer.inputs if name != blob and name in site.graph.blobs]
         if others:
             return site.graph.shape(site.graph.real(others[0]))[-1]
-        name = plain(layer.type)[0]
+        name = base_type(layer.type)[0]
         if name == "SplitV":
             sizes = layer.parameters[2:]
             return sum(map(int, sizes)) if sizes and all(size.isdigit() for size in sizes) else terms

@@ -32,7 +32,7 @@ def _axes(site: Site) -> tuple[int, ...]:
     """The axes, which are all remaining parameters."""
     rank = len(site.shape)
     axes = [site.axis("axis", rank)]
-    while site.left:
+    while site.remaining:
         axes.append(site.axis("axis", rank))
     return tuple(dict.fromkeys(axes))
 

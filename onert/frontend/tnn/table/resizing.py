@@ -29,7 +29,7 @@ def _upsample(site: Site) -> Sequence[int]:
         raise ModelError(f"the mode is {mode}, expected 1 (nearest) or 2 (bilinear)")
     factors = [site.number(f"factor of the {what}") for what in ("height", "width")]
     corners = site.flag("align corners", 0)
-    if site.left >= 2:
+    if site.remaining >= 2:
         size = [site.integer(f"new {what}", None, 1, LARGEST) for what in ("height", "width")]
     else:
         size = [math.floor(d * factor + 0.5) for d, factor in zip(shape[2:], factors, strict=True)]

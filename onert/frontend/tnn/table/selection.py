@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.buffers import WeightRequest
 from onert.frontend.tnn.site import Site
 from onert.frontend.tnn.structure import DTYPES, MOST
 from onert.ir import Array, DType, ModelError
@@ -94,7 +94,7 @@ def _tile(site: Site) -> Sequence[int]:
     """Tile; the repetitions apply to the last axes."""
     g = site.graph
     shape = site.shape
-    times = [site.integer("repetitions", None, 1, LARGEST) for _ in range(site.left)]
+    times = [site.integer("repetitions", None, 1, LARGEST) for _ in range(site.remaining)]
     rank = max(len(shape), len(times))
     wide = (*(1,) * (rank - len(shape)), *shape)
     times = [1] * (rank - len(times)) + times
@@ -105,7 +105,7 @@ def _tile(site: Site) -> Sequence[int]:
 def _expand(site: Site) -> Sequence[int]:
     """Broadcast to the common shape of the input and a given shape."""
     g = site.graph
-    given, wanted = site.shape, site.counted("lengths")
+    given, wanted = site.shape, site.integer_list("lengths")
     try:
         shape = np.broadcast_shapes(given, tuple(wanted))
     except ValueError as error:
@@ -203,8 +203,8 @@ def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
     blobs, found = iter(site.inputs), []
     missing = 3 - len(site.layer.inputs)
     for name in ("data", "indices", "updates"):
-        part = g.weights.part(site.layer, Wish(name, ())) if missing > 0 and name in there else None
-        if part is not None and not g.weights.invents:
+        part = g.weights.buffer(site.layer, WeightRequest(name, ())) if missing > 0 and name in there else None
+        if part is not None and not g.weights.generated:
             missing -= 1
             found.append(g.constant(part.array().reshape(part.shape) if part.shape else part.array()))
             continue
@@ -217,15 +217,15 @@ def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
 
 def _constant(site: Site) -> Sequence[int]:
     """A weight with the shape in the parameters."""
-    shape = site.counted("lengths")
+    shape = site.integer_list("lengths")
     elements(shape)
-    found = site.some(Wish("weight", shape))
+    found = site.required_buffer(WeightRequest("weight", shape))
     return [site.graph.constant(found.array().reshape(shape))]
 
 
 def _constant_of_shape(site: Site) -> Sequence[int]:
     g = site.graph
-    value = site.some(Wish("value", (1,)))
+    value = site.required_buffer(WeightRequest("value", (1,)))
     return [g.add(Fill(), site.x, g.constant(value.array().reshape(())))]
 
 

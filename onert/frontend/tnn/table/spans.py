@@ -65,15 +65,15 @@ def conv_span(
     if kind in (SAME, VALID):
         outputs = -(-inputs // stride) if kind == SAME else -(-(inputs - size + 1) // stride)
         before = truncated_half((outputs - 1) * stride + size - inputs)
-        return checked(Span(inputs, outputs, size, stride, dilation, before))
+        return require_windows(Span(inputs, outputs, size, stride, dilation, before))
     if kind != EXPLICIT:
         raise ModelError(f"the padding type is {kind}, expected -1, 0 or 1")
     room = inputs + sum(pads) - (size - 1) * dilation - 1
     outputs = (-(-room // stride) if ceil else room // stride) + 1
-    return checked(Span(inputs, outputs, size, stride, dilation, pads[0]))
+    return require_windows(Span(inputs, outputs, size, stride, dilation, pads[0]))
 
 
-def checked(span: Span) -> Span:
+def require_windows(span: Span) -> Span:
     """The span. Raises ModelError if it has no windows."""
     if span.outputs < 1:
         what = f"a window of {span.extent} elements with {span.before} in front"
@@ -81,7 +81,7 @@ def checked(span: Span) -> Span:
     return span
 
 
-def framed(graph: Graph, x: int, spans: tuple[Span, ...], fill: float | None = None) -> tuple[int, Padding]:
+def pad_input(graph: Graph, x: int, spans: tuple[Span, ...], fill: float | None = None) -> tuple[int, Padding]:
     """`x` [batch, ..., channels] padded or cropped if necessary, and the padding for the operation.
 
     The padding value is `fill`, or the real number 0.

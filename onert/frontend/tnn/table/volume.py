@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.tnn.buffers import Wish
-from onert.frontend.tnn.layer_types import plain
+from onert.frontend.tnn.buffers import WeightRequest
+from onert.frontend.tnn.layer_types import base_type
 from onert.frontend.tnn.site import Site, Writer
 from onert.ir import Array, ModelError, Op
 from onert.ir.ops.arithmetic.activation import Activation
@@ -27,7 +27,7 @@ from onert.ir.value import Value
 
 from .convolution import FUSED, activated, check_parameters
 from .pooling import AVERAGE, MAX, pool_span, windows
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, conv_span, framed
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, conv_span, pad_input, require_windows
 
 _ONE = Span(1, 1, 1, 1, 1, 0)
 """An axis of size 1."""
@@ -54,11 +54,11 @@ def _convolution(axes: int, site: Site) -> Sequence[int]:
     pads = [(margins[1], margins[0])] if axes == 1 else [(margin, margin) for margin in margins]
     spans = [conv_span(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
     shape = (outputs, channels // groups, *size)
-    if plain(site.layer.type)[1]:
+    if base_type(site.layer.type)[1]:
         weight, bias = _from_integers(site, shape, groups)
     else:
-        weight = site.real_weight(Wish("weight", shape, math.prod(shape[1:])), outputs)
-        bias = site.some(Wish("bias", (outputs,))).real() if has_bias else None
+        weight = site.real_weight(WeightRequest("weight", shape, math.prod(shape[1:])), outputs)
+        bias = site.required_buffer(WeightRequest("bias", (outputs,))).real() if has_bias else None
     written = _in_line if axes == 1 else _in_space
     return [activated(site, written(site, Filters(weight, bias, groups, FUSED[code]), spans), code)]
 
@@ -77,7 +77,7 @@ def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Arr
         raise ModelError(f"its input has {len(found)} scales for {groups * inner} channels")
     given = np.repeat((found * np.ones(groups * inner, np.float32)).reshape(groups, inner), outputs // groups, 0)
     factors = (sums[:, None] / given).reshape(outputs, inner, *(1,) * len(size))
-    bias = site.part(Wish("bias", (outputs,), integer=True))
+    bias = site.buffer(WeightRequest("bias", (outputs,), integer=True))
     return buffer.real().reshape(shape) * factors, None if bias is None else bias.real() * sums
 
 
@@ -100,7 +100,7 @@ class Filters(Value):
 def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     g, (along,) = site.graph, spans
     batch, channels, length = site.shape
-    x, padding = framed(g, g.nhwc(g.add(Reshape((batch, channels, length, 1)), site.x)), (along, _ONE))
+    x, padding = pad_input(g, g.nhwc(g.add(Reshape((batch, channels, length, 1)), site.x)), (along, _ONE))
     fields = (padding, along.stride, 1, along.dilation, 1, f.activation)
     wide = f.weight[..., None]
     if f.groups > 1 and wide.shape[1] == 1:
@@ -115,7 +115,7 @@ def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
 def _in_space(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     """A 3-D convolution, group by group."""
     g = site.graph
-    x, padding = framed(g, g.transpose(site.x, (0, 2, 3, 4, 1)), tuple(spans))
+    x, padding = pad_input(g, g.transpose(site.x, (0, 2, 3, 4, 1)), tuple(spans))
     deep, down, across = spans
     strides = deep.stride, down.stride, across.stride
     op = Conv3D(padding, *strides, deep.dilation, down.dilation, across.dilation, f.activation)
@@ -179,7 +179,7 @@ def _box_side(inputs: int, size: int, stride: int, down: int, pad: int, kind: in
     room = inputs - size + 1 if kind == VALID else inputs
     outputs = -(-room // stride) if ceil or kind == VALID else room // stride
     total = (outputs - 1) * stride + size - inputs
-    return checked(Span(inputs, outputs, size, stride, 1, -(-total // down)))
+    return require_windows(Span(inputs, outputs, size, stride, 1, -(-total // down)))
 
 
 LAYERS: dict[str, Writer] = {
