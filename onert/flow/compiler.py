@@ -15,7 +15,7 @@ from onert.backend import Program
 from onert.compiler import Options
 from onert.frontend.flow.emitter import Rule
 from onert.frontend.flow.file import FlowFile, Operation, Variable, VariableFlag
-from onert.frontend.flow.function import REFERENCE, Translation, called, translate
+from onert.frontend.flow.function import REFERENCE, Translation, location_of, translate
 from onert.frontend.flow.model import signature
 from onert.frontend.flow.resolve import Graph, resolve, task_of
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
@@ -138,13 +138,13 @@ class Compiler:
                 backends.setdefault(each.location, {})[step.backend] = None
         function = next(f for f in graph.flow.functions if f.name == name)
         for operation in graph.ordered(function):
-            found = tuple(backends.get(called(operation), ()))
+            found = tuple(backends.get(location_of(operation), ()))
             kernel = self.library.found(operation)
             if found or operation.type in ASSIGNMENTS:
                 inputs, outputs = graph.inputs(operation), graph.outputs(operation)
                 yield Step(
                     operation.name,
-                    called(operation),
+                    location_of(operation),
                     operation.type if kernel is None else kernel.name,
                     tuple(v.name for v in inputs),
                     tuple(v.name for v in outputs),

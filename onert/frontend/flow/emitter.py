@@ -105,7 +105,7 @@ class Emitter(Builder):
             self.inputs.append(index)
         return index
 
-    def named(self, index: int, name: str) -> None:
+    def name_operand(self, index: int, name: str) -> None:
         """Name an operand after a variable."""
         self._operands[index] = evolve(self._operands[index], name=name)
 

@@ -78,7 +78,7 @@ class _Translator:
         operations = []
         for operation in graph.ordered(self._function):
             if operation.type == REFERENCE:
-                referred.update(self._referred(operation))
+                referred.update(self._reference(operation))
             else:
                 operations.append(operation)
         read = {variable.name for operation in operations for variable in graph.inputs(operation)}
@@ -88,13 +88,13 @@ class _Translator:
         for operation in operations:
             self._translate(operation)
         computed = [variable for operation in operations for variable in graph.outputs(operation)]
-        outputs = [self._left(v.name, self._operands[v.name]) for v in computed if graph.is_output(v)]
-        outputs += [self._next(name, operand) for name, operand in self._assigned.items()]
+        outputs = [self._output(v.name, self._operands[v.name]) for v in computed if graph.is_output(v)]
+        outputs += [self._new_value(name, operand) for name, operand in self._assigned.items()]
         subgraph = self._emitter.subgraph(outputs)
         read_ones = {name: stands_for for name, stands_for in referred.items() if name in self._operands}
         return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes), read_ones)
 
-    def _referred(self, operation: Operation) -> dict[str, tuple[str, str]]:
+    def _reference(self, operation: Operation) -> dict[str, tuple[str, str]]:
         """Map the result of a Reference to the variable with the instance and the name of the variable inside it."""
         inputs, outputs, name = (
             self._graph.inputs(operation),
@@ -119,47 +119,47 @@ class _Translator:
         if variable.name in self._columns and starting.shape is not None:
             turned = starting.plain(shape=starting.shape[::-1])
             given = self._emitter.operand(Operand(turned, variable.name), given=True)
-            return self._turned(given, variable.name)
+            return self._reverse_axes(given, variable.name)
         return self._emitter.operand(Operand(starting, variable.name, signature_shape=open_shape), given=True)
 
-    def _turned(self, operand: int, name: str) -> int:
+    def _reverse_axes(self, operand: int, name: str) -> int:
         """The operand with its dimensions reversed."""
         e = self._emitter
         e.place = f"order of variable '{name}'"
         return e.add(Transpose(), operand, e.indices(range(e.rank(operand))[::-1]))
 
-    def _left(self, name: str, operand: int) -> int:
+    def _output(self, name: str, operand: int) -> int:
         """The operand of a variable as an output of the function."""
         if name not in self._columns:
             return operand
-        self._emitter.named(operand, "")
-        turned = self._turned(operand, name)
-        self._emitter.named(turned, name)
+        self._emitter.name_operand(operand, "")
+        turned = self._reverse_axes(operand, name)
+        self._emitter.name_operand(turned, name)
         return turned
 
-    def _next(self, name: str, operand: int) -> int:
+    def _new_value(self, name: str, operand: int) -> int:
         """The operand with the new value of a variable, named after it if it has no name."""
         e = self._emitter
-        found = self._turned(operand, name) if name in self._columns else operand
+        found = self._reverse_axes(operand, name) if name in self._columns else operand
         if not e.operand_name(found):
-            e.named(found, f"{name}'")
+            e.name_operand(found, f"{name}'")
         return found
 
     def _translate(self, operation: Operation) -> None:
         graph, e = self._graph, self._emitter
         where = place(operation)
-        e.place = called(operation)
+        e.place = location_of(operation)
         try:
             inputs = tuple(self._operand(variable) for variable in graph.inputs(operation))
             results = tuple(type_of(variable) for variable in graph.outputs(operation))
             node = Node(operation.type, inputs, results, dict(operation.attributes))
-            made = self._made(operation, node)
+            made = self._results(operation, node)
             if len(made) != len(results):
                 raise RuleError(f"has {len(results)} outputs, expected {len(made)}")
             for variable, index, declared in zip(graph.outputs(operation), made, results, strict=True):
-                settled = _settled(e, index, declared)
+                settled = _adapt(e, index, declared)
                 self._operands[variable.name] = settled if settled not in inputs else e.add(Copy(), settled)
-                e.named(self._operands[variable.name], variable.name)
+                e.name_operand(self._operands[variable.name], variable.name)
         except RuleError as error:
             raise ModelError(f"{where}: {error}") from error
         except ModelError as error:
@@ -169,7 +169,7 @@ class _Translator:
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
             raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
 
-    def _made(self, operation: Operation, node: Node) -> tuple[int, ...]:
+    def _results(self, operation: Operation, node: Node) -> tuple[int, ...]:
         """The operands of an operation's results."""
         if operation.type in self._assignments:
             return self._assign(operation, node)
@@ -204,7 +204,7 @@ class _Translator:
         return found
 
 
-def called(operation: Operation) -> str:
+def location_of(operation: Operation) -> str:
     """The location of all IR operations for a flow operation."""
     return f"operation '{operation.name}' {operation.type}"
 
@@ -214,7 +214,7 @@ def _known(declared: TensorType) -> TensorType:
     return declared.plain(shape=tuple(None if d == 0 else d for d in declared.shape))
 
 
-def _settled(e: Emitter, index: int, declared: TensorType) -> int:
+def _adapt(e: Emitter, index: int, declared: TensorType) -> int:
     """Adapt a result to its declaration: convert booleans to numbers, and reshape dimensions of 1.
 
     Raises RuleError if the declared type differs otherwise.

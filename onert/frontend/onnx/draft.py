@@ -90,8 +90,8 @@ class Draft(Making):
         while given and given[-1] is None and len(given) > 1:
             given.pop()
         types = tuple(None if i is None else self.type(i) for i in given)
-        results = self._inferred(op, types)
-        folded = self._folded(op, types, results)
+        results = self._infer(op, types)
+        folded = self._fold(op, types, results)
         if folded is not None:
             return folded
         known = None
@@ -105,7 +105,7 @@ class Draft(Making):
         self._operations.append(Operation(op, tuple(given), outputs, self.place))
         return outputs
 
-    def _inferred(self, op: Op, types: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    def _infer(self, op: Op, types: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
         try:
             results = infer(op, types)
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
@@ -116,7 +116,7 @@ class Draft(Making):
             shapes_ok(result)
         return results
 
-    def _folded(
+    def _fold(
         self, op: Op, types: tuple[TensorType | None, ...], results: tuple[TensorType, ...]
     ) -> tuple[int, ...] | None:
         """The results as constants if all operands are constant and the results are not much larger; None otherwise."""
@@ -140,7 +140,7 @@ class Draft(Making):
             return self._operand(Operand(evolve(type_, data=None), "", Constant(type_.value)))
         return self.emit(Cast(type_.dtype), (operand,), (type_,))[0]
 
-    def undo(self, outputs: Sequence[int]) -> None:
+    def remove_last(self, outputs: Sequence[int]) -> None:
         """Remove the last operation; `outputs` are its results."""
         self._operations.pop()
         del self._operands[min(outputs) :]

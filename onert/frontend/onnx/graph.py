@@ -14,7 +14,18 @@ from .branching import BranchBuilder, add_if
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import EnclosingGraph, Fork, Node, Optional_, Results, RuntimeValue, Sequence_, Splice, Value, order
+from .node import (
+    EnclosingGraph,
+    Fork,
+    Node,
+    Optional_,
+    Results,
+    RuntimeValue,
+    Sequence_,
+    Splice,
+    Value,
+    execution_order,
+)
 from .table import TABLE
 
 NEWEST = 28
@@ -51,12 +62,12 @@ class Scope:
 
     def find(self, name: str) -> Value:
         """The value of a name, in this scope or an enclosing one. Raises ModelError if there is none."""
-        value = self._given(name)
+        value = self._lookup(name)
         if value is None:
             raise ModelError(f"'{name}' is read, but the function's caller omits it")
         return value
 
-    def _given(self, name: str) -> Value | None:
+    def _lookup(self, name: str) -> Value | None:
         """Like `find`, but returns None for an input that a function's caller omits."""
         scope: Scope | None = self
         crossed: list[Scope] = []
@@ -68,7 +79,7 @@ class Scope:
         value = scope.names[name]
         for inner in reversed(crossed):
             if value is not None and inner.draft is not scope.draft:
-                value = _across(scope.draft, inner.draft, value)
+                value = _capture_value(scope.draft, inner.draft, value)
             scope = inner
         return value
 
@@ -90,13 +101,15 @@ class Scope:
 
     def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str]) -> tuple[Value, ...]:
         """Import the nodes, and return the values of the named outputs."""
-        return self._read_placed(self._placed(nodes), outputs)
+        return self._read_located(self._located(nodes), outputs)
 
-    def _placed(self, nodes: Sequence[messages.Node], before: str = "") -> list[Placed]:
+    def _located(self, nodes: Sequence[messages.Node], before: str = "") -> list[LocatedNode]:
         """The nodes in execution order, each with its place in the file."""
-        return [(f"{before}node {at} {_called(nodes[at])}", nodes[at]) for at in order(nodes, self.context.steps)]
+        return [
+            (f"{before}node {at} {_label(nodes[at])}", nodes[at]) for at in execution_order(nodes, self.context.steps)
+        ]
 
-    def _read_placed(self, nodes: Sequence[Placed], outputs: Sequence[str]) -> tuple[Value, ...]:
+    def _read_located(self, nodes: Sequence[LocatedNode], outputs: Sequence[str]) -> tuple[Value, ...]:
         """Like `read_nodes`, for nodes with their names in errors."""
         for at, (place, node) in enumerate(nodes):
             before = self.draft.place
@@ -117,7 +130,7 @@ class Scope:
         return tuple(self.find(name) for name in outputs)
 
     def _fork(
-        self, fork: Fork, node: messages.Node, rest: Sequence[Placed], outputs: Sequence[str]
+        self, fork: Fork, node: messages.Node, rest: Sequence[LocatedNode], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """Branches that each include all following nodes, because within one branch the ranks are known."""
 
@@ -128,14 +141,14 @@ class Scope:
                 for name, value in zip(node.outputs, made, strict=True):
                     if name:
                         scope.bind(name, value)
-                return scope._read_placed(rest, outputs)
+                return scope._read_located(rest, outputs)
 
             return build
 
         return add_if(self.draft, self, fork.condition, [builder(branch) for branch in fork.branches])
 
     def _splice(
-        self, graph: Graph, placed: Placed, rest: Sequence[Placed], outputs: Sequence[str]
+        self, graph: Graph, placed: LocatedNode, rest: Sequence[LocatedNode], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """Import a graph in place of a node, and the nodes after it, in one scope."""
         place, node = placed
@@ -145,20 +158,20 @@ class Scope:
             if name:
                 mine.append(messages.Node("Identity", "", "", (declared.name,), (name,), {}))
         scope.read_initializers(graph)
-        return scope._read_placed([*self._placed(mine, f"{place}: "), *rest], outputs)
+        return scope._read_located([*self._located(mine, f"{place}: "), *rest], outputs)
 
     def _read(self, node: messages.Node) -> Fork | Splice | None:
         """Add a node's operations. An If whose branches must include what follows is returned instead."""
         self.context.steps.spend(10, "reading its nodes")
-        inputs = tuple(self._given(name) if name else None for name in node.inputs)
-        attributes = {a.name: a for a in map(self._resolved, node.attributes.values()) if a is not None}
+        inputs = tuple(self._lookup(name) if name else None for name in node.inputs)
+        attributes = {a.name: a for a in map(self._resolve, node.attributes.values()) if a is not None}
         function = self.context.functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
             results: Sequence[Value | None] = self._call(function, inputs, attributes)
         else:
             version = self.context.version(node.domain)
             seen = Node(node.op_type, node.domain, version, inputs, node.outputs, attributes, self.draft, self)
-            given = _imported(seen)
+            given = _import(seen)
             if isinstance(given, Fork | Splice):
                 return given
             results = given if isinstance(given, tuple) else (given,)
@@ -180,7 +193,7 @@ class Scope:
                 dims = tuple(d if isinstance(d, int) else None for d in said.shape)
                 self.draft.declare(value, TensorType(self.draft.type(value).dtype, dims))
 
-    def _resolved(self, attribute: Attribute) -> Attribute | None:
+    def _resolve(self, attribute: Attribute) -> Attribute | None:
         """The attribute with a reference replaced by the function caller's value; None if the caller passes none."""
         if not attribute.reference:
             return attribute
@@ -240,7 +253,7 @@ class Scope:
         return len(self.context.subgraphs) - 1
 
 
-def _imported(node: Node) -> Results:
+def _import(node: Node) -> Results:
     """Import a node through the table. Raises ModelError for any failure caused by the file's content.
 
     Importers check what they read; an unforeseen exception is reported with the types of all inputs.
@@ -271,22 +284,22 @@ def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (),
     return found
 
 
-Placed = tuple[str, messages.Node]
+LocatedNode = tuple[str, messages.Node]
 """A node, and its name in errors."""
 
 
-def _called(node: messages.Node) -> str:
+def _label(node: messages.Node) -> str:
     return f"{node.op_type} '{node.name}'" if node.name else node.op_type
 
 
-def _across(outer: Draft, inner: Draft, value: Value) -> Value:
+def _capture_value(outer: Draft, inner: Draft, value: Value) -> Value:
     """A value of an enclosing subgraph inside a nested one: constants are repeated, others become added inputs."""
     if isinstance(value, Sequence_):
         return Sequence_(tuple(capture(outer, inner, i) for i in value.items), value.element)
     if isinstance(value, RuntimeValue):
         return RuntimeValue(capture(outer, inner, value.operand), value.type)
     if isinstance(value, Optional_):
-        content = None if value.content is None else _across(outer, inner, value.content)
+        content = None if value.content is None else _capture_value(outer, inner, value.content)
         assert not isinstance(content, Optional_)
         return Optional_(content)
     return capture(outer, inner, value)

@@ -243,7 +243,7 @@ Table = Mapping[tuple[str, str], Importer]
 """Importers by domain (empty for ONNX's own) and operator."""
 
 
-def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
+def execution_order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
     """The nodes' indices in topological order, otherwise in file order. Names read by nested graphs count.
 
     The format requires sorted nodes, but converters append nodes and ONNX Runtime sorts them. Nodes on a cycle come

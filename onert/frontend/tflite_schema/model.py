@@ -152,7 +152,7 @@ class _Reader:
             while operands and operands[-1] is None and len(operands) > len(op.params):
                 operands.pop()
             op.check_arity([i is not None for i in operands])
-            extra = self._carried(op.carries, [p.name for p in op.params], operands)
+            extra = self._next_states(op.carries, [p.name for p in op.params], operands)
             self.operations.append(Operation(op, tuple(operands), (*outputs, *extra), place))
         except (ModelError, RuleError) as error:
             raise ModelError(f"{place}: {error}") from error
@@ -164,7 +164,7 @@ class _Reader:
                 raise ModelError(f"{side} name tensor {i}, expected {lowest} to {len(self.file_operands) - 1}")
         return found
 
-    def _carried(self, carries: Sequence[str], params: Sequence[str], operands: Sequence[int | None]) -> list[int]:
+    def _next_states(self, carries: Sequence[str], params: Sequence[str], operands: Sequence[int | None]) -> list[int]:
         """Create operands for the next values of state; variables are set to them after the run."""
         extra = []
         for name in carries:
@@ -197,7 +197,7 @@ class _Reader:
         self._empty_constants(made.keys() | given)
         self._require_written(made, inputs, outputs)
         state = tuple(StateUpdate(v, s) for v, s in self.next_value.items())
-        return Subgraph(tuple(self.operands), self._ordered(made), inputs, outputs, name, state)
+        return Subgraph(tuple(self.operands), self._sort(made), inputs, outputs, name, state)
 
     def _empty_constants(self, written: Set[int]) -> None:
         """Turn tensors without elements into constants; they need no buffer."""
@@ -215,7 +215,7 @@ class _Reader:
             if i not in known:
                 raise ModelError(f"{self._label(i)} is an output, but nothing writes it")
 
-    def _ordered(self, made: dict[int, int]) -> tuple[Operation, ...]:
+    def _sort(self, made: dict[int, int]) -> tuple[Operation, ...]:
         """The operations in the file's order if that is topological, otherwise sorted."""
         needs = [{made[i] for i in operation.used if i in made} for operation in self.operations]
         if all(n < at for at, needed in enumerate(needs) for n in needed):

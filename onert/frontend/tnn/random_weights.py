@@ -39,8 +39,8 @@ class RandomWeights(Value):
     def buffer(self, layer: Layer, request: WeightRequest) -> Buffer | None:
         if request.name == "zero point":
             return None
-        count = _counted(request.shape)
-        drawn = self._drawn(f"{layer.name}\0{request.name}", count)
+        count = _checked_count(request.shape)
+        drawn = self._random(f"{layer.name}\0{request.name}", count)
         if request.integer and request.name == "weight":
             return _buffer(INT8, request.shape, np.rint(drawn * _WIDEST).astype(np.int8))
         if request.integer and request.name == "bias":
@@ -54,18 +54,18 @@ class RandomWeights(Value):
         return _buffer(_FLOAT, request.shape, drawn * reach)
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
-        return None if shape is None else _buffer(_FLOAT, shape, self._drawn(name, _counted(shape)))
+        return None if shape is None else _buffer(_FLOAT, shape, self._random(name, _checked_count(shape)))
 
     def scale(self, blob: str) -> Mapping[str, Buffer] | None:
         return {"scale": _buffer(_FLOAT, (1,), np.full(1, STEP))}
 
-    def _drawn(self, key: str, count: int) -> Array:
+    def _random(self, key: str, count: int) -> Array:
         """Random numbers from -1 to 1."""
         chance = np.random.default_rng((self.seed, zlib.crc32(key.encode())))
         return chance.random(count, np.float32) * 2 - 1
 
 
-def _counted(shape: tuple[int, ...]) -> int:
+def _checked_count(shape: tuple[int, ...]) -> int:
     count = math.prod(shape)
     if not 0 <= count <= MOST:
         raise ModelError(f"weights of shape {list(shape)} have {count} elements, expected at most {MOST}")

@@ -8,11 +8,11 @@ from onert.frontend.flow.emitter import Rule
 
 from .arrays import RULES as ARRAYS
 from .elementwise import RULES as ELEMENTWISE
-from .extracted import RULES as EXTRACTED
 from .gathers import RULES as GATHERS
 from .products import RULES as PRODUCTS
 from .recipes import RULES as RECIPES
 from .reductions import RULES as REDUCTIONS
+from .tensorflow_ops import RULES as TENSORFLOW
 
 TABLE: Mapping[str, Rule] = {
     **ELEMENTWISE,
@@ -21,6 +21,6 @@ TABLE: Mapping[str, Rule] = {
     **ARRAYS,
     **GATHERS,
     **RECIPES,
-    **EXTRACTED,
+    **TENSORFLOW,
 }
 """Rules by type; other types are unknown."""

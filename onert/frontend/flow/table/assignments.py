@@ -8,7 +8,7 @@ from onert.frontend.flow.emitter import Emitter, Node, Rule
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.elementwise.binary import BinaryKind
 
-from .gathers import placed
+from .gathers import scatter_rows
 from .products import product
 
 
@@ -32,7 +32,7 @@ def _assign_add_scatter(e: Emitter, node: Node) -> int:
     """Add rows at the given indices; other rows are unchanged."""
     node.require_inputs(3)
     target, indices, value = node.inputs
-    return e.add(ScatterSlices(Combination.ADD), target, *placed(e, node, indices, value, e.shape(target)))
+    return e.add(ScatterSlices(Combination.ADD), target, *scatter_rows(e, node, indices, value, e.shape(target)))
 
 
 ASSIGNMENTS: Mapping[str, Rule] = {

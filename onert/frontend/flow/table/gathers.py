@@ -25,16 +25,16 @@ def _gather(e: Emitter, node: Node) -> int:
     """Gather rows of a table. A negative index selects the third operand instead of a row."""
     node.require_inputs(2, 3)
     params, indices = node.inputs[:2]
-    by_number = _by_number(e, node, params, indices)
+    by_number = _has_row_numbers(e, node, params, indices)
     if len(node.inputs) == 2:
         return _rows(e, params, indices, by_number)
-    inside, missing = _held(e, indices, by_number)
+    inside, missing = _clamp_indices(e, indices, by_number)
     rows = _rows(e, params, inside, by_number)
     beside = e.rank(rows) - e.rank(missing)
     return e.add(Select(), e.reshape(missing, (*e.shape(missing), *(1,) * beside)), node.inputs[2], rows)
 
 
-def _by_number(e: Emitter, node: Node, params: int, indices: int) -> bool:
+def _has_row_numbers(e: Emitter, node: Node, params: int, indices: int) -> bool:
     """Whether each index is a row number: it is a scalar, or the declared result has a row for each index in a list.
 
     Myelin's builder declares such a result for a list of indices, but its kernels treat the list as one index tuple.
@@ -47,7 +47,7 @@ def _rows(e: Emitter, params: int, indices: int, by_number: bool) -> int:
     return e.add(Gather(), params, indices) if by_number else e.add(GatherNd(), params, indices)
 
 
-def _held(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
+def _clamp_indices(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
     """The indices with negative ones replaced by 0, and which rows have one."""
     zero = e.like(indices, 0)
     missing = e.add(Comparison(ComparisonKind.LESS), indices, zero)
@@ -57,7 +57,7 @@ def _held(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
     return inside, missing
 
 
-def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
+def _pool(kind: Reduction, e: Emitter, node: Node) -> int:
     """The sum, mean or maximum of the indexed rows; negative indices are skipped.
 
     The attribute `batch` is the number of leading dimensions of the indices to keep. Without rows, the result is 0.
@@ -68,7 +68,7 @@ def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
     if not 0 <= batch < rank:
         raise RuleError(f"attribute 'batch' is {batch}, expected 0 to {rank - 1}, less than the rank of the indices")
     dtype = e.dtype(params)
-    inside, missing = _held(e, indices, by_number=False)
+    inside, missing = _clamp_indices(e, indices, by_number=False)
     rows = e.add(GatherNd(), params, inside)
     beside = e.rank(rows) - (rank - 1)
     wide = e.reshape(missing, (*e.shape(missing), *(1,) * beside))
@@ -86,7 +86,7 @@ def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
     return e.binary(BinaryKind.DIV, total, e.binary(BinaryKind.MAXIMUM, count, e.like(count, 1)))
 
 
-def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> tuple[int, int]:
+def scatter_rows(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> tuple[int, int]:
     """Nonnegative indices into a tensor of a shape, and the row to add at each.
 
     A negative index is replaced by 0 with a row of zeros. With the attribute `pooled`, all rows of one batch get the
@@ -105,7 +105,7 @@ def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, .
         value = e.reshape(value, (*lead, *(1,) * (rank - 1 - len(lead)), *tail))
     if e.type(value).shape != rows:
         value = e.add(BroadcastTo(), value, e.indices(rows))
-    inside, missing = _held(e, indices, by_number=False)
+    inside, missing = _clamp_indices(e, indices, by_number=False)
     wide = e.reshape(missing, (*e.shape(missing), *(1,) * (len(rows) - e.rank(missing))))
     return inside, e.add(Select(), wide, e.like(value, 0), value)
 
@@ -115,7 +115,7 @@ def _scatter(e: Emitter, node: Node) -> int:
     node.require_inputs(2)
     indices, value = node.inputs
     shape = shapes.static(node.result.shape)
-    return e.add(ScatterNd(), *placed(e, node, indices, value, shape), e.indices(shape))
+    return e.add(ScatterNd(), *scatter_rows(e, node, indices, value, shape), e.indices(shape))
 
 
 def _one_hot(e: Emitter, node: Node) -> int:
@@ -151,9 +151,9 @@ def _one_hot_type(rule: Rule) -> Rule:
 
 RULES: Mapping[str, Rule] = {
     "Gather": _gather,
-    "GatherSum": partial(_pooled, Reduction.SUM),
-    "GatherAvg": partial(_pooled, Reduction.MEAN),
-    "GatherMax": partial(_pooled, Reduction.MAX),
+    "GatherSum": partial(_pool, Reduction.SUM),
+    "GatherAvg": partial(_pool, Reduction.MEAN),
+    "GatherMax": partial(_pool, Reduction.MAX),
     "Scatter": _scatter,
     "OneHot": _one_hot_type(_one_hot),
 }

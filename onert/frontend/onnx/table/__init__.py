@@ -44,7 +44,7 @@ FAMILIES = (
     "learning.support_vectors",
     "learning.trees",
     "learning.training",
-    "elements.withdrawn",
+    "elements.experimental",
 )
 """The table files, those with the most common operators first."""
 TABLE: Families[tuple[str, str], Importer] = Families(__name__, FAMILIES)

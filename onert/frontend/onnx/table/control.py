@@ -72,7 +72,7 @@ def _if(node: Node) -> Results:
     operands = [operand_of(d, value) for value in results]
     if all(d.type(i).ranked for i in operands):
         return results
-    d.undo(operands)
+    d.remove_last(operands)
     node.enclosing.truncate_subgraphs(made)
     return Fork(condition, branches)
 

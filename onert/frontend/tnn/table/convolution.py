@@ -146,11 +146,11 @@ def _quantized_convolution(site: Site) -> Sequence[int]:
     y = g.add(op, padded, weight, *integer_bias(site, p.outputs), quantization=g.quantization(blob))
     y = g.nchw(y)
     if p.activation == 2 and not whole:  # the integer for 6 differs per channel
-        y = _capped(site, y, scales)
+        y = _clamp_activation(site, y, scales)
     return [y]
 
 
-def _capped(site: Site, y: int, scales: Array) -> int:
+def _clamp_activation(site: Site, y: int, scales: Array) -> int:
     g = site.graph
     quantization = g.type(y).quantization
     zero = 0 if quantization is None else quantization.zero_point
@@ -180,7 +180,7 @@ def integer_bias(site: Site, outputs: int) -> tuple[int, ...]:
     return (site.graph.constant(found.array().astype(np.int32, copy=False)),)
 
 
-def _placed(p: Parameters, inputs: int, axis: int) -> tuple[int, int]:
+def _deconvolution_size(p: Parameters, inputs: int, axis: int) -> tuple[int, int]:
     """The output size of a deconvolution along an axis, and its padding in front."""
     stride, extent = p.stride[axis], (p.size[axis] - 1) * p.dilation[axis] + 1
     full = stride * (inputs - 1) + extent
@@ -208,7 +208,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
     shape = (p.groups, inner, outer, *p.size)
     terms = max(1, inner * p.size[0] * p.size[1] // (p.stride[0] * p.stride[1]))
     weight = site.real_weight(WeightRequest("weight", shape, terms), channels)
-    rows, columns = _placed(p, height, 0), _placed(p, width, 1)
+    rows, columns = _deconvolution_size(p, height, 0), _deconvolution_size(p, width, 1)
     if min(rows[0], columns[0]) < 1:
         raise ModelError(f"it has {rows[0]} by {columns[0]} outputs, expected at least 1 by 1")
     x = g.nhwc(site.x)
@@ -220,7 +220,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
             filters = g.constant(np.ascontiguousarray(weight[0].transpose(1, 2, 3, 0)))
             y = g.add(op, g.integers((batch, rows[0], columns[0], p.outputs)), filters, x, *bias)
             return [activated(site, g.nchw(y), p.activation)]
-    y = _spread(site, p, x, weight, (rows, columns), bias)
+    y = _scatter_deconvolution(site, p, x, weight, (rows, columns), bias)
     return [activated(site, g.nchw(y), p.activation)]
 
 
@@ -238,7 +238,7 @@ def _transposed_padding(p: Parameters, axes: tuple[tuple[int, int, int], ...]) -
     return None
 
 
-def _spread(
+def _scatter_deconvolution(
     site: Site, p: Parameters, x: int, weight: Array, axes: tuple[tuple[int, int], ...], bias: tuple[int, ...]
 ) -> int:
     """A deconvolution as a convolution with flipped filters over inputs that are interleaved with zeros."""

@@ -125,7 +125,7 @@ def _aligned_regions(site: Site) -> Sequence[int]:
     return [site.graph.add(op, site.input(0), site.input(1), site.input(2))]
 
 
-def _apart(site: Site) -> Sequence[int]:
+def _non_max_suppression(site: Site) -> Sequence[int]:
     """Non-maximum suppression: image, class and index of each selected box, int32."""
     g = site.graph
     op = BoxesPerClass(site.flag("centred", 0))
@@ -188,7 +188,7 @@ LAYERS = {
     "DetectionOutput": _detection_output,
     "DetectionPostProcess": _post_processed,
     "HDRGuide": _guide,
-    "NonMaxSuppression": _apart,
+    "NonMaxSuppression": _non_max_suppression,
     "PriorBox": _prior_box,
     "RoiAlign": _aligned_regions,
 }

@@ -38,19 +38,19 @@ def _truth(site: Site, x: int) -> int:
     return g.add(Comparison(ComparisonKind.NOT_EQUAL), x, g.constant(np.zeros((), g.type(x).dtype.numpy)))
 
 
-def _stored(site: Site, x: int) -> Sequence[int]:
+def _to_tnn(site: Site, x: int) -> Sequence[int]:
     """Booleans as TNN stores them."""
     return [site.graph.add(Cast(DType.INT8), x)]
 
 
 def _compared(kind: ComparisonKind, site: Site) -> Sequence[int]:
     x, y = pair(site)
-    return _stored(site, site.graph.add(Comparison(kind), x, y))
+    return _to_tnn(site, site.graph.add(Comparison(kind), x, y))
 
 
 def _connected(kind: BinaryKind, site: Site) -> Sequence[int]:
     x, y = (_truth(site, operand) for operand in pair(site))
-    return _stored(site, site.graph.add(Binary(kind), x, y))
+    return _to_tnn(site, site.graph.add(Binary(kind), x, y))
 
 
 def _places(site: Site) -> Sequence[int]:
@@ -100,7 +100,7 @@ LAYERS: dict[str, Writer] = {
     "Less": partial(_compared, ComparisonKind.LESS),
     "Mod": _remainder,
     "NonZero": _places,
-    "Not": lambda site: _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x))),
+    "Not": lambda site: _to_tnn(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x))),
     "Or": partial(_connected, BinaryKind.LOGICAL_OR),
     "Where": lambda site: [site.graph.add(Select(), _truth(site, site.input(2)), site.input(0), site.input(1))],
 }

@@ -97,11 +97,11 @@ def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
         return windows(site, x, AVERAGE, spans)
     if g.type(x).dtype is not DType.FLOAT32:
         x = g.real(site.blob(0))
-    x = g.add(BatchMatMul(), x, g.constant(np.ascontiguousarray(_shares(width, columns).T)))
-    return g.add(BatchMatMul(), g.constant(_shares(height, rows)), x)
+    x = g.add(BatchMatMul(), x, g.constant(np.ascontiguousarray(_averaging_matrix(width, columns).T)))
+    return g.add(BatchMatMul(), g.constant(_averaging_matrix(height, rows)), x)
 
 
-def _shares(inputs: int, outputs: int) -> Array:
+def _averaging_matrix(inputs: int, outputs: int) -> Array:
     """[outputs, inputs]: the weight of each element in each average."""
     if inputs * outputs > LARGEST * 16:
         raise ModelError(f"{inputs} elements in {outputs} parts are too many")

@@ -70,10 +70,10 @@ def _lstm(site: Site) -> Sequence[int]:
         h, c = (_of(site, at, way, shape) if count == 6 else _zeros(g, batch, cells) for at in (4, 5))
         wi, wo, wf, wc = weights
         ri, ro, rf, rc = recurrent
-        turned = _turned(g, x) if backward else x
+        turned = _reverse(g, x) if backward else x
         gates = (wi, wf, wc, wo, ri, rf, rc, ro, None, None, None, bi, bf, bc, bo, None, None)
         y, h, c = g.add_many(LSTM(Activation.TANH, time_major=True), turned, *gates, h, c)
-        outputs.append(_turned(g, y) if backward else y)
+        outputs.append(_reverse(g, y) if backward else y)
         hs.append(h)
         cs.append(c)
     found = [g.add(Concat(2), *outputs) if len(outputs) > 1 else outputs[0], g.add(Pack(0), *hs), g.add(Pack(0), *cs)]
@@ -100,7 +100,7 @@ def _zeros(g: Graph, batch: int, cells: int) -> int:
     return g.add(Fill(), g.integers((batch, cells)), g.constant(np.zeros((), np.float32)))
 
 
-def _turned(g: Graph, x: int) -> int:
+def _reverse(g: Graph, x: int) -> int:
     return g.add(Reverse(), x, g.integers([0]))
 
 

@@ -59,7 +59,7 @@ def _convolution(axes: int, site: Site) -> Sequence[int]:
     else:
         weight = site.real_weight(WeightRequest("weight", shape, math.prod(shape[1:])), outputs)
         bias = site.required_buffer(WeightRequest("bias", (outputs,))).real() if has_bias else None
-    written = _in_line if axes == 1 else _in_space
+    written = _convolve_1d if axes == 1 else _convolve_3d
     return [activated(site, written(site, Filters(weight, bias, groups, FUSED[code]), spans), code)]
 
 
@@ -97,7 +97,7 @@ class Filters(Value):
         return [(site.graph.constant(part),) for part in np.split(self.bias, parts)]
 
 
-def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
+def _convolve_1d(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     g, (along,) = site.graph, spans
     batch, channels, length = site.shape
     x, padding = pad_input(g, g.nhwc(g.add(Reshape((batch, channels, length, 1)), site.x)), (along, _ONE))
@@ -112,7 +112,7 @@ def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     return g.add(Reshape((batch, len(f.weight), along.outputs)), y)
 
 
-def _in_space(site: Site, f: Filters, spans: Sequence[Span]) -> int:
+def _convolve_3d(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     """A 3-D convolution, group by group."""
     g = site.graph
     x, padding = pad_input(g, g.transpose(site.x, (0, 2, 3, 4, 1)), tuple(spans))
@@ -130,7 +130,7 @@ def _in_space(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     return g.transpose(parts[0] if len(parts) == 1 else g.add(Concat(4), *parts), (0, 4, 1, 2, 3))
 
 
-def _pool_in_line(site: Site) -> Sequence[int]:
+def _pool_1d(site: Site) -> Sequence[int]:
     g = site.graph
     channels, length = _sides(site, site.x, 1)
     kind = site.integer("type", None, MAX, AVERAGE)
@@ -148,7 +148,7 @@ def _pool_in_line(site: Site) -> Sequence[int]:
 _POOL = (("kernel", 0), ("stride", 1), ("padding", 0))
 
 
-def _pool_in_space(site: Site) -> Sequence[int]:
+def _pool_3d(site: Site) -> Sequence[int]:
     """3-D pooling, with parameters in the order width, height, depth: first over planes, then over depth."""
     g = site.graph
     channels, *sides = _sides(site, site.x, 3)
@@ -185,6 +185,6 @@ def _box_side(inputs: int, size: int, stride: int, down: int, pad: int, kind: in
 LAYERS: dict[str, Writer] = {
     "Convolution1D": partial(_convolution, 1),
     "Convolution3D": partial(_convolution, 3),
-    "Pooling1D": _pool_in_line,
-    "Pooling3D": _pool_in_space,
+    "Pooling1D": _pool_1d,
+    "Pooling3D": _pool_3d,
 }

@@ -30,7 +30,7 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
 
 from .elementwise import unary_importer
-from .randomness import dropped
+from .randomness import dropout
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
 
@@ -173,7 +173,7 @@ def _dropout(node: Node) -> tuple[int, ...]:
     training = node.value(2)
     if node.has(2) and (training is None or training.any()):
         ratio = operand(node, 1) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
-        used, kept = dropped(node, Expression(d, x), ratio, operand(node, 2))
+        used, kept = dropout(node, Expression(d, x), ratio, operand(node, 2))
         return used.operand, kept.operand
     if not node.uses_output(1):
         return (x,)

@@ -127,12 +127,12 @@ def sliced(d: Draft, x: int, axes: Sequence[int], starts: int, ends: int, steps:
     last = max(axes) + 1
     place = {axis: at for at, axis in enumerate(axes)}
     mask = sum(1 << axis for axis in range(last) if axis not in place)
-    bounds = [_spread(d, part, place, last, 0) for part in (starts, ends)]
-    strides = ints(d, [1] * last) if steps is None else _spread(d, steps, place, last, 1)
+    bounds = [_scatter_to_axes(d, part, place, last, 0) for part in (starts, ends)]
+    strides = ints(d, [1] * last) if steps is None else _scatter_to_axes(d, steps, place, last, 1)
     return d.add(StridedSlice(begin_mask=mask, end_mask=mask), x, *bounds, strides)
 
 
-def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int) -> int:
+def _scatter_to_axes(d: Draft, values: int, place: dict[int, int], count: int, fill: int) -> int:
     """Scatter the elements of an operand to their axes, with `fill` for the others."""
     known = d.value(values)
     if known is not None:

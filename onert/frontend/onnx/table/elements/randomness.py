@@ -23,15 +23,15 @@ def _seeds(node: Node) -> tuple[int, int]:
     return int(np.float32(node.number("seed")).view(np.uint32)), 1
 
 
-def _drawn(node: Node, distribution: Distribution, shape: int) -> Expression:
+def _random(node: Node, distribution: Distribution, shape: int) -> Expression:
     seed, seed2 = _seeds(node)
     op = Random(distribution, seed, seed2, node.draft.size)
     return Expression(node.draft, node.draft.add(op, shape))
 
 
-def _spread(node: Node, distribution: Distribution, shape: int, to: DType) -> int:
+def _distribute(node: Node, distribution: Distribution, shape: int, to: DType) -> int:
     """Uniform numbers from `low` to `high`, or normal ones with `mean` and the standard deviation `scale`."""
-    found = _drawn(node, distribution, shape)
+    found = _random(node, distribution, shape)
     if distribution is Distribution.UNIFORM:
         low, high = node.number("low", 0.0), node.number("high", 1.0)
         found = found * (high - low) + low
@@ -44,19 +44,19 @@ def _of_shape(distribution: Distribution, node: Node) -> int:
     shape = node.integers("shape")
     if shape is None:
         raise ModelError("attribute shape is absent")
-    return _spread(node, distribution, ints(node.draft, shape), node.element_type("dtype", DType.FLOAT32))
+    return _distribute(node, distribution, ints(node.draft, shape), node.element_type("dtype", DType.FLOAT32))
 
 
 def _like(distribution: Distribution, node: Node) -> int:
     d, x = node.draft, node.input(0)
     to = node.element_type("dtype", d.type(x).dtype)
-    return _spread(node, distribution, shape_of(d, x), to)
+    return _distribute(node, distribution, shape_of(d, x), to)
 
 
 def _bernoulli(node: Node) -> int:
     """1 with the probability given by each element, otherwise 0."""
     d, x = node.draft, operand(node, 0)
-    drawn = _drawn(node, Distribution.UNIFORM, shape_of(d, x.operand))
+    drawn = _random(node, Distribution.UNIFORM, shape_of(d, x.operand))
     return convert(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
 
 
@@ -69,9 +69,9 @@ def _multinomial(node: Node) -> int:
     return d.add(op, x.operand, d.constant(node.integer("sample_size", 1), DType.INT32))
 
 
-def dropped(node: Node, x: Expression, ratio: Expression, training: Expression) -> tuple[Expression, Expression]:
+def dropout(node: Node, x: Expression, ratio: Expression, training: Expression) -> tuple[Expression, Expression]:
     """Dropout: in training, zero elements with probability `ratio` and scale up the others. Also returns the mask."""
-    drawn = _drawn(node, Distribution.UNIFORM, shape_of(x.draft, x.operand))
+    drawn = _random(node, Distribution.UNIFORM, shape_of(x.draft, x.operand))
     share = ratio.cast(DType.FLOAT32).scalar()
     kept = drawn >= share
     stays = kept | ~training.scalar()

@@ -169,10 +169,10 @@ def _fork_on_size(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
 
 def without_axes(d: Draft, x: int, axes: int) -> int:
     """Remove dimensions of size 1; the axes are known only at run time, but their number is known."""
-    return d.add(Reshape(), x, _left(d, shape_of(d, x), axes, require_rank(d, x)))
+    return d.add(Reshape(), x, _remaining_dims(d, shape_of(d, x), axes, require_rank(d, x)))
 
 
-def _left(d: Draft, shape: int, axes: int, rank: int) -> int:
+def _remaining_dims(d: Draft, shape: int, axes: int, rank: int) -> int:
     """A shape without the dimensions of some axes, which are marked with 0; the indices of nonzero entries are kept.
 
     All dimensions are incremented first, so that a dimension of 0 is kept.
@@ -231,7 +231,7 @@ def expanded(d: Draft, x: int, shape: int) -> int:
         wanted = [None if v is None else int(v) for v in known.reshape(-1)]
         padded = [*(1,) * (len(wanted) - len(own)), *own]
         wanted = [*(1,) * (len(padded) - len(wanted)), *wanted]
-        both = [_both(a, b) for a, b in zip(padded, wanted, strict=True)]
+        both = [_broadcast_dim(a, b) for a, b in zip(padded, wanted, strict=True)]
         if None not in both:
             return d.add(BroadcastTo(), x, ints(d, [v for v in both if v is not None]))
         out = d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), cast(d, shape, DType.INT64)))
@@ -241,7 +241,7 @@ def expanded(d: Draft, x: int, shape: int) -> int:
     return d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), whole))
 
 
-def _both(a: int | None, b: int | None) -> int | None:
+def _broadcast_dim(a: int | None, b: int | None) -> int | None:
     """The dimension that two dimensions broadcast to; None if it is unknown."""
     if a == 1:
         return b
@@ -257,7 +257,7 @@ def _tile(node: Node) -> int:
     raise ModelError("is from an opset before 6, which is not supported")
 
 
-def _filled(node: Node) -> int:
+def _constant_of_shape(node: Node) -> int:
     d = node.draft
     given = node.tensor("value")
     value = d.constant(0.0, DType.FLOAT32) if given is None else d.constant(given[0].reshape(()), given[1])
@@ -299,7 +299,7 @@ _IMPORTERS: dict[str, Importer] = {
     "Cast": lambda node: _converted(node, node.element_type("to")),
     "CastLike": lambda node: _converted(node, node.type(1).dtype),
     "Constant": _constant,
-    "ConstantOfShape": _filled,
+    "ConstantOfShape": _constant_of_shape,
     "Expand": lambda node: expanded(node.draft, node.input(0), node.input(1)),
     "EyeLike": _eye_like,
     "Flatten": _flatten,

@@ -139,7 +139,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     biased = capped if bias is None else capped + bias
     precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype
     weights = softmax(biased.cast(precise))
-    if bias is not None and not _sees_some(node):
+    if bias is not None and not _always_attends(node):
         empty = bias.reduce(Reduction.MAX, [bias.rank - 1]).equals(_NOTHING)
         weights = empty.select(weights.like(0), weights)
     weights = weights.cast(q.dtype)
@@ -155,7 +155,7 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
     """The tensor added to the scores: the mask, and minus infinity where a query may not attend to a key."""
     mask, lengths = optional(node, 3), optional(node, 6)
     if mask is not None:
-        mask = _filled(mask, k)
+        mask = _extend_mask(mask, k)
         if mask.dtype is DType.BOOL:
             mask = mask.select(q.like(0), _NOTHING)
         mask = mask.cast(q.dtype)
@@ -183,7 +183,7 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
     return hidden if mask is None else mask + hidden
 
 
-def _sees_some(node: Node) -> bool:
+def _always_attends(node: Node) -> bool:
     """Whether every query is known to attend to a key: the first one, or one that a constant mask allows."""
     bounded = node.has(6) or node.integer("left_window_size", -1) >= 0
     if not node.has(3) or bounded:
@@ -194,7 +194,7 @@ def _sees_some(node: Node) -> bool:
     return bool((mask if mask.dtype == bool else mask > _NOTHING).any(-1).all())
 
 
-def _filled(mask: Expression, k: Expression) -> Expression:
+def _extend_mask(mask: Expression, k: Expression) -> Expression:
     """Extend a mask with fewer columns than keys; the missing ones are hidden."""
     if not mask.rank:
         raise ModelError(f"the mask is {mask.type}, expected at least 1 dimension")
@@ -211,7 +211,7 @@ def _filled(mask: Expression, k: Expression) -> Expression:
     return mask.concat([mask.of(more)], mask.rank - 1)
 
 
-def _flexible(node: Node) -> int:
+def _flex_attention(node: Node) -> int:
     """Attention with graphs that modify scores and weights. Source: ai.onnx.preview FlexAttention 1."""
     d = node.draft
     q, k, v = (operand(node, at) for at in range(3))
@@ -222,13 +222,13 @@ def _flexible(node: Node) -> int:
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
     precise = node.element_type("softmax_precision", wide)
     found = scores(q, repeat_heads(k, heads), scale).cast(precise)
-    weights = _changed(node, "prob_mod", softmax(_changed(node, "score_mod", found)))
+    weights = _apply_modifier(node, "prob_mod", softmax(_apply_modifier(node, "score_mod", found)))
     dtype = v.dtype
     y = weights.cast(dtype) @ repeat_heads(v, heads)
     return convert(d, y.operand, q.dtype)
 
 
-def _changed(node: Node, name: str, x: Expression) -> Expression:
+def _apply_modifier(node: Node, name: str, x: Expression) -> Expression:
     """Apply a graph attribute to a tensor, if the node has it."""
     if not node.has_attribute(name):
         return x
@@ -258,6 +258,6 @@ def _rotary(node: Node) -> int:
 _IMPORTERS: dict[tuple[str, str], Importer] = {
     ("", "Attention"): _attention,
     ("", "RotaryEmbedding"): _rotary,
-    ("ai.onnx.preview", "FlexAttention"): _flexible,
+    ("ai.onnx.preview", "FlexAttention"): _flex_attention,
 }
 TABLE = _IMPORTERS

@@ -74,7 +74,7 @@ def convolve(d: Draft, x: int, weight: int, bias: int | None, over: Windows, gro
         raise ModelError(f"{filters} filters do not fit {groups} groups")
     image = transpose(d, x, to_channels_last(rank))
     if rank == 5:
-        return transpose(d, _in_space(d, image, weight, bias, over, groups), to_channels_first(5))
+        return transpose(d, _convolve_3d(d, image, weight, bias, over, groups), to_channels_first(5))
     filters_last = transpose(d, weight, to_channels_last(rank))
     if rank == 3:
         image, filters_last = (d.add(ExpandDims(), i, d.constant(1, _LINE)) for i in (image, filters_last))
@@ -86,12 +86,12 @@ def convolve(d: Draft, x: int, weight: int, bias: int | None, over: Windows, gro
     return transpose(d, out, to_channels_first(rank))
 
 
-def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
+def _convolve_3d(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
     """A 3-D convolution, group by group; filters are transposed to [depth, height, width, channels, filters]."""
     held, sizes = d.type(weight).value, d.type(image).shape[1:4]
     known = held is not None and bool(np.isfinite(held).all()) and None not in sizes
     if groups > 1 and known and d.type(image).dtype.is_float:
-        return _plane_by_plane(d, image, weight, bias, over)
+        return _convolve_planes(d, image, weight, bias, over)
     image, padding = over.apply(d, image, 3)
     (depth, height, width), (deep, high, wide) = over.strides, over.dilations
     op = Conv3D(padding, depth, height, width, deep, high, wide)
@@ -107,7 +107,7 @@ def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows
     return out if bias is None else binary(d, BinaryKind.ADD, out, bias)
 
 
-def _plane_by_plane(d: Draft, image: int, weight: int, bias: int | None, over: Windows) -> int:
+def _convolve_planes(d: Draft, image: int, weight: int, bias: int | None, over: Windows) -> int:
     """A 3-D convolution as a sum of 2-D ones per plane of the window, all groups at once; needs finite constants."""
     _, depth, height, width, channels = d.type(image).shape
     (step, down, across), (apart, high, wide) = over.strides, over.dilations
@@ -162,22 +162,22 @@ def _transposed(node: Node) -> int:
     inside = all(max(side) < k for side, k in zip(margins, kernel, strict=True)) and all(a >= 0 for a, _ in margins)
     uneven = rank == 5 and any(k % s for k, s in zip(kernel, strides, strict=True)) and None not in d.type(x).shape[1:]
     if groups == 1 and inside and all(a == 1 for a in dilations) and d.type(x).dtype.is_float and not uneven:
-        return _scattered(d, x, weight, node.optional(2), strides, margins)
+        return _scatter_convolution(d, x, weight, node.optional(2), strides, margins)
     single = groups == channels and inner == 1
     few = prod(strides) <= (_FEW_PHASES if single else 1)
     if not few and None not in d.type(x).shape[1:] and d.type(x).dtype.is_float:
         found = _phases(d.type(x).shape[2:], kernel, strides, dilations, margins)
         if found is not None and prod(len(axis.each) for axis in found) <= _MOST_PHASES:
-            return _phase_by_phase(d, x, _turned(d, weight, groups), node.optional(2), found, groups)
+            return _convolve_phases(d, x, _mirror_filters(d, weight, groups), node.optional(2), found, groups)
     if any(s > 1 for s in strides):
         x = d.add(Dilate(), x, ints(d, (1, 1, *strides), _LINE), d.constant(0, d.type(x).dtype))
     around = [(e - 1 - before, e - 1 - after) for e, (before, after) in zip(extents, margins, strict=True)]
     x = padded(d, x, [(0, 0), (0, 0), *around])
     over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
-    return convolve(d, x, _turned(d, weight, groups), node.optional(2), over, groups, rank)
+    return convolve(d, x, _mirror_filters(d, weight, groups), node.optional(2), over, groups, rank)
 
 
-def _turned(d: Draft, weight: int, groups: int) -> int:
+def _mirror_filters(d: Draft, weight: int, groups: int) -> int:
     """Filters [groups * inputs, filters, ...], mirrored and transposed to [groups * filters, inputs, ...]."""
     channels, inner, *kernel = known_shape(d, weight, "the filter")
     mirrored = d.add(Reverse(), weight, ints(d, range(2, 2 + len(kernel)), _LINE))
@@ -236,7 +236,7 @@ def _phases(
     return found
 
 
-def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Sequence[_Phases], groups: int) -> int:
+def _convolve_phases(d: Draft, x: int, turned: int, bias: int | None, axes: Sequence[_Phases], groups: int) -> int:
     """A transposed convolution of an image [batch, channels, ...] as a convolution per phase, with results interleaved.
 
     Phases that differ only in their filters become additional filters of one convolution.
@@ -269,7 +269,7 @@ def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Seque
     return sliced(d, whole, range(2, 2 + spatial), *limits, None)
 
 
-def _scattered(
+def _scatter_convolution(
     d: Draft, x: int, weight: int, bias: int | None, strides: Sequence[int], margins: Sequence[tuple[int, int]]
 ) -> int:
     """A transposed convolution in two or three dimensions; `margins` are cropped from the result, or added if negative.

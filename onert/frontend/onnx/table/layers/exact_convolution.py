@@ -48,7 +48,7 @@ def convolve_exactly(
     point = zero if known else 0
     blocks = list(_blocks(filters, groups))
     parts = split(d, image, [block.shape[1] for block in blocks], 3) if len(blocks) > 1 else (image,)
-    found = [_dense(d, part, block, over, point) for part, block in zip(parts, blocks, strict=True)]
+    found = [_convolve_dense(d, part, block, over, point) for part, block in zip(parts, blocks, strict=True)]
     sums = [operand for operand in found if operand is not None]
     if len(sums) < len(found):
         return None
@@ -74,7 +74,7 @@ def _blocks(filters: Array, groups: int) -> Iterator[Array]:
         yield block
 
 
-def _dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int | None:
+def _convolve_dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int | None:
     """The sums over all channels of bytes minus a zero point, channels last: float32 if exact, otherwise int32.
 
     Filters outside the int8 range are shifted, each by one number, whose product with the sum of all elements of a
@@ -91,7 +91,7 @@ def _dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> in
         return None
     images = split(d, image, sizes, 3) if len(sizes) > 1 else (image,)
     ends = np.cumsum(sizes)[:-1]
-    sums = [_of_bytes(d, i, part, over, zero) for i, part in zip(images, np.split(stored, ends, 1), strict=True)]
+    sums = [_convolve_bytes(d, i, part, over, zero) for i, part in zip(images, np.split(stored, ends, 1), strict=True)]
     total = sums[0]
     for more in sums[1:]:
         total = binary(d, BinaryKind.ADD, cast(d, total, DType.INT32), cast(d, more, DType.INT32))
@@ -115,7 +115,7 @@ def _sizes(most: Array) -> list[int] | None:
     return found
 
 
-def _of_bytes(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int:
+def _convolve_bytes(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int:
     """The sums of some channels multiplied by int8 filters, as float32."""
     image, padding = over.apply(d, d.with_quantization(image, Quantization((1.0,), (zero,))), 2)
     weight = d.constant(np.ascontiguousarray(filters.transpose(to_channels_last(4)), np.int8), DType.INT8)

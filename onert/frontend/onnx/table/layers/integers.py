@@ -35,7 +35,7 @@ def convolve_integers(node: Node) -> Sums:
     over = windows(node, kernel, d.type(node.input(0)).shape[2:])
     groups = node.integer("group", 1)
     if filters is not None and rank in (3, 4) and d.type(node.input(0)).dtype in (DType.INT8, DType.UINT8):
-        found = _of_known(node, filters, over, groups)
+        found = _convolve_known(node, filters, over, groups)
         if found is not None:
             return found
     x, weight = (_centred(node, at, at + 2, DType.FLOAT64) for at in (0, 1))
@@ -53,7 +53,7 @@ def _filters(node: Node) -> Array | None:
     return weight.astype(np.int32) - zero.astype(np.int32).reshape(-1, *(1,) * (weight.ndim - 1))
 
 
-def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | None:
+def _convolve_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | None:
     """The sums in one or two dimensions; None if a few channels already exceed the exact range of float32."""
     d, x, inner = node.draft, node.input(0), filters.shape[1]
     if groups < 1 or len(filters) % groups or d.type(x).shape[1] not in (inner * groups, None):

@@ -76,12 +76,12 @@ def _without_excess(node: Node, over: Windows, pooled: int) -> int:
     return found.operand
 
 
-def _pooled(
+def _pool(
     d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding | Margins, *, counted: bool = False
 ) -> int:
     """Pool an image [batch, ..., channels]. Padding other than VALID requires `_is_plain` windows."""
     rank = d.type(image).rank
-    if rank in (3, 4) and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
+    if rank in (3, 4) and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind):
         if rank == 3:
             image = d.add(ExpandDims(), image, d.constant(1, DType.INT32))
         sizes, steps = ((1, *v) if rank == 3 else v for v in (over.kernel, over.strides))
@@ -90,16 +90,16 @@ def _pooled(
         return d.add(Squeeze((1,)), out) if rank == 3 else out
     if padding is not Padding.VALID:
         raise ModelError(f"has input {d.type(image)}, expected known dimensions with this padding")
-    if rank == 5 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
-        return _of_planes(d, image, kind, over)
-    start = like(d, image, 0 if kind is Pooling.AVERAGE else _least(d, image))
+    if rank == 5 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind):
+        return _pool_volume(d, image, kind, over)
+    start = like(d, image, 0 if kind is Pooling.AVERAGE else _lowest(d, image))
     reduction = WindowReduction.ADD if kind is Pooling.AVERAGE else WindowReduction.MAX
     windows_, strides, apart = (ints(d, (1, *v, 1)) for v in (over.kernel, over.strides, over.dilations))
     out = d.add(ReduceWindow(reduction), image, start, windows_, strides, apart)
     return binary(d, BinaryKind.DIV, out, like(d, out, math.prod(over.kernel))) if kind is Pooling.AVERAGE else out
 
 
-def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
+def _pool_volume(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
     """Pool volumes [batch, depth, height, width, channels]: first over each plane, then over depth."""
     x = Expression(d, image)
     (depth, high, wide), (apart, down, across) = over.kernel, over.strides
@@ -111,12 +111,12 @@ def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
     return found.reshape_by(x.size(0), found.size(1), height, width, x.size(4)).operand
 
 
-def _in_plane(d: Draft, image: int, kind: Pooling) -> bool:
+def _has_pool_kernel(d: Draft, image: int, kind: Pooling) -> bool:
     dtype = d.type(image).dtype
     return dtype.is_float or (kind is Pooling.MAX and dtype in (DType.INT8, DType.UINT8, DType.INT16))
 
 
-def _least(d: Draft, x: int) -> float:
+def _lowest(d: Draft, x: int) -> float:
     dtype = d.type(x).dtype
     return -math.inf if dtype.is_float else dtype.limits[0]
 
@@ -131,7 +131,7 @@ def _pad(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...],
 
 def _is_plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
     """Whether Pool2D supports the windows: one or two dimensions, not dilated."""
-    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind)
+    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind)
 
 
 def _pool_margins(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
@@ -152,12 +152,12 @@ def _max(node: Node) -> int | tuple[int, int]:
     same = over.padding is Padding.SAME or (margins and over.is_same(d.type(x).shape[2:]) and not beyond)
     plain, sides = _is_plain(d, image, Pooling.MAX, over), _pool_margins(over, more)
     if same and plain and not over.same_lower:
-        out = _pooled(d, image, Pooling.MAX, over, Padding.SAME)
+        out = _pool(d, image, Pooling.MAX, over, Padding.SAME)
     elif margins and plain and sides is not None:
-        out = _pooled(d, image, Pooling.MAX, over, sides)
+        out = _pool(d, image, Pooling.MAX, over, sides)
     else:
-        least = like(d, x, _least(d, x))
-        out = _pooled(d, _pad(d, image, over, more, least), Pooling.MAX, over, Padding.VALID)
+        least = like(d, x, _lowest(d, x))
+        out = _pool(d, _pad(d, image, over, more, least), Pooling.MAX, over, Padding.VALID)
     found = _without_excess(node, over, transpose(d, out, to_channels_first(rank)))
     return (found, _without_excess(node, over, pooled_indices(node, over, more))) if node.uses_output(1) else found
 
@@ -175,13 +175,13 @@ def _average(node: Node) -> int:
     same = not over.same_lower and (over.padding is Padding.SAME or over.is_same(sizes))
     plain, sides = _is_plain(d, image, Pooling.AVERAGE, over), _pool_margins(over, more)
     if not margins and not beyond:
-        out = _pooled(d, image, Pooling.AVERAGE, over, Padding.VALID)
+        out = _pool(d, image, Pooling.AVERAGE, over, Padding.VALID)
     elif same and plain and not beyond and not counted:
-        out = _pooled(d, image, Pooling.AVERAGE, over, Padding.SAME)
+        out = _pool(d, image, Pooling.AVERAGE, over, Padding.SAME)
     elif plain and sides is not None and over.padding is Padding.VALID and not (counted and beyond):
-        out = _pooled(d, image, Pooling.AVERAGE, over, sides, counted=counted)
+        out = _pool(d, image, Pooling.AVERAGE, over, sides, counted=counted)
     else:
-        means = _pooled(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
+        means = _pool(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
         out = means
         if beyond or not counted:
             out = binary(d, BinaryKind.DIV, means, _counted_share(d, image, over, more, counted=counted))
@@ -198,7 +198,7 @@ def _counted_share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, i
         ones = padded(d, ones, [(0, 0), *more, (0, 0)])
     else:
         ones = _pad(d, ones, over, more)
-    return _pooled(d, ones, Pooling.AVERAGE, over, Padding.VALID)
+    return _pool(d, ones, Pooling.AVERAGE, over, Padding.VALID)
 
 
 def _norm(node: Node) -> int:
@@ -207,7 +207,7 @@ def _norm(node: Node) -> int:
     over, more = _windows(node)
     rank = d.type(x).rank
     image = transpose(d, powers(d, x, p), to_channels_last(rank))
-    means = _pooled(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
+    means = _pool(d, _pad(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
     sums = binary(d, BinaryKind.MUL, means, like(d, x, math.prod(over.kernel)))
     return _without_excess(node, over, transpose(d, root(d, sums, p), to_channels_first(rank)))
 

@@ -30,7 +30,7 @@ def matmul(d: Draft, x: int, y: int) -> int:
         x = d.add(ExpandDims(), x, d.constant(0, _LINE))
     if right == 1:
         y = d.add(ExpandDims(), y, d.constant(1, _LINE))
-    coded = _by_codes(d, x, y, turned=False)
+    coded = _block_product(d, x, y, transposed=False)
     if coded is not None:
         out = coded
     elif d.type(y).rank == 2 and d.value(y) is not None and d.type(x).dtype.is_float:
@@ -41,12 +41,15 @@ def matmul(d: Draft, x: int, y: int) -> int:
     return d.add(Squeeze(tuple(gone)), out) if gone else out
 
 
-def _by_codes(d: Draft, x: int, y: int, *, turned: bool) -> int | None:
-    """`x · y`, or `x · yᵀ` if `turned`, from codes; None unless the right side is a transposed dequantised matrix."""
+def _block_product(d: Draft, x: int, y: int, *, transposed: bool) -> int | None:
+    """`x · y`, or `x · yᵀ` if `transposed`, from codes.
+
+    None unless the right side is a transposed dequantised matrix.
+    """
     if d.type(y).rank != 2 or d.type(x).dtype is not DType.FLOAT32 or d.value(y) is not None:
         return None
     made = d.definer(y)
-    if made is not None and not turned:
+    if made is not None and not transposed:
         made = d.definer(made.inputs[0] or 0) if isinstance(made.op, Transpose) else None
     if made is None or not isinstance(made.op, DequantizeBlocks):
         return None
@@ -66,7 +69,7 @@ def _gemm(node: Node) -> int:
             raise ModelError(f"has input {d.type(operand)}, expected a matrix")
     floats, loose = d.type(x).dtype.is_float, d.value(y) is None
     c = times(d, c, beta) if floats and c is not None else c
-    if floats and loose and _by_codes(d, x, y, turned=node.flag("transB")) is None:
+    if floats and loose and _block_product(d, x, y, transposed=node.flag("transB")) is None:
         out = d.add(BatchMatMul(adjoint_x=node.flag("transA"), adjoint_y=node.flag("transB")), x, y)
         out = times(d, out, alpha)
         return out if c is None else binary(d, BinaryKind.ADD, out, c)
@@ -78,7 +81,7 @@ def _gemm(node: Node) -> int:
         wide = dtype if whole else DType.FLOAT64
         out = times(d, cast(d, out, wide), alpha)
         return cast(d, out if c is None else binary(d, BinaryKind.ADD, out, times(d, cast(d, c, wide), beta)), dtype)
-    coded = _by_codes(d, x, y, turned=node.flag("transB"))
+    coded = _block_product(d, x, y, transposed=node.flag("transB"))
     if coded is not None:
         out = times(d, coded, alpha)
         return out if c is None else binary(d, BinaryKind.ADD, out, c)
@@ -91,14 +94,14 @@ def _gemm(node: Node) -> int:
     return out if c is None else binary(d, BinaryKind.ADD, out, c)
 
 
-def _summed(d: Draft, x: int, behind: int) -> int:
+def _sum_bytes(d: Draft, x: int, from_end: int) -> int:
     """The sums of bytes along an axis, counted from the end, as int32."""
-    axis = ints(d, [d.type(x).rank - behind], DType.INT32)
+    axis = ints(d, [d.type(x).rank - from_end], DType.INT32)
     return d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, x, DType.INT32), axis)
 
 
-def _computed(node: Node) -> tuple[int, int | None, int] | None:
-    """Like `_signed`, for a second operand computed at run time, with zero points of rank 0 or 1."""
+def _computed_matrix(node: Node) -> tuple[int, int | None, int] | None:
+    """Like `_constant_matrix`, for a second operand computed at run time, with zero points of rank 0 or 1."""
     d = node.draft
     x, y = (d.type(node.input(at)) for at in (0, 1))
     zero = d.type(node.input(3)) if node.has(3) else None
@@ -120,7 +123,7 @@ def _computed(node: Node) -> tuple[int, int | None, int] | None:
     return matrix, points, depth
 
 
-def _signed(node: Node) -> tuple[int, int | None, int] | None:
+def _constant_matrix(node: Node) -> tuple[int, int | None, int] | None:
     """The constant second matrix of an integer product as int8, its zero points, and its depth.
 
     The zero points are None if they have been subtracted from the matrix, which is possible if int8 holds the result.
@@ -144,7 +147,7 @@ def _signed(node: Node) -> tuple[int, int | None, int] | None:
 def _integers(node: Node) -> int:
     """int32 sums of products of 8-bit integers minus their zero points."""
     d = node.draft
-    found, zero = _signed(node) or _computed(node), None
+    found, zero = _constant_matrix(node) or _computed_matrix(node), None
     if node.has(2):
         zero = cast(d, node.input(2), DType.INT32)
         if d.type(zero).rank == 1 and d.type(zero).shape[0] not in (1, None):
@@ -153,10 +156,10 @@ def _integers(node: Node) -> int:
         matrix, points, depth = found
         sums = d.add(BatchMatMul(output=DType.INT32), node.input(0), matrix)
         if points is not None:
-            sums = binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, _summed(d, node.input(0), 1), points))
+            sums = binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, _sum_bytes(d, node.input(0), 1), points))
         if zero is None:
             return sums
-        columns = _summed(d, matrix, 2)
+        columns = _sum_bytes(d, matrix, 2)
         if points is not None:
             columns = binary(d, BinaryKind.SUB, columns, times(d, points, depth))
         return binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, zero, columns))

@@ -23,12 +23,12 @@ def requantize(x: Expression, multiplier: Expression, zero: Expression) -> Expre
     return x.of(saturate(x.draft, whole.operand, zero.dtype))
 
 
-def _alone(x: Expression) -> Expression:
+def _as_scalar(x: Expression) -> Expression:
     """Reshape a vector of one element to a scalar."""
     return x.reshape() if x.rank == 1 and x.shape[0] == 1 else x
 
 
-def _reordered(node: Node, *inputs: int) -> Node:
+def _integer_node(node: Node, *inputs: int) -> Node:
     """A node with the given inputs, one result and this node's attributes, for its integer product."""
     return evolve(node, inputs=tuple(node.input(at) for at in inputs), outputs=("sums",))
 
@@ -38,13 +38,13 @@ def _matmul(node: Node) -> int:
 
     Scales and zero points of a may be per row, those of b per column.
     """
-    found = PRODUCTS["", "MatMulInteger"](_reordered(node, 0, 3, 2, 5))
+    found = PRODUCTS["", "MatMulInteger"](_integer_node(node, 0, 3, 2, 5))
     if not isinstance(found, int):
         raise ModelError("the product is not a tensor")
     sums = Expression(node.draft, found)
-    left, right, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
+    left, right, scale = (_as_scalar(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     left = left.reshape(None, 1) if left.rank == 1 else left
-    return requantize(sums, left * right / scale, _alone(operand(node, 7))).operand
+    return requantize(sums, left * right / scale, _as_scalar(operand(node, 7))).operand
 
 
 def _convolution(node: Node) -> int:
@@ -52,7 +52,7 @@ def _convolution(node: Node) -> int:
 
     The filters' scale may be per filter.
     """
-    found = convolve_integers(_reordered(node, 0, 3, 2, 5))
+    found = convolve_integers(_integer_node(node, 0, 3, 2, 5))
     sums = Expression(node.draft, found.operand)
     each = (None, *(1,) * (sums.rank - 2))
     if node.has(8):
@@ -60,9 +60,9 @@ def _convolution(node: Node) -> int:
         held = bias is not None and found.bound + int(np.abs(bias.astype(np.int64)).max(initial=0)) <= MAX_EXACT_FLOAT32
         dtype = sums.dtype if held else DType.INT32
         sums = sums.cast(dtype) + operand(node, 8).cast(dtype).reshape(*each)
-    own, filters, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
+    own, filters, scale = (_as_scalar(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     filters = filters.reshape(*each) if filters.rank == 1 else filters
-    return requantize(sums, own * filters / scale, _alone(operand(node, 7))).operand
+    return requantize(sums, own * filters / scale, _as_scalar(operand(node, 7))).operand
 
 
 _IMPORTERS: dict[str, Importer] = {"QLinearConv": _convolution, "QLinearMatMul": _matmul}

@@ -34,13 +34,13 @@ def _resize(node: Node) -> int:
     given = node.integers("axes") if node.version >= 18 else None
     axes = tuple(range(rank)) if given is None else axes_of(given, rank)
     order = np.argsort(axes, kind="stable")
-    region = node.value(1) if since_11 and _filled(node, 1) else None
+    region = node.value(1) if since_11 and _is_given(node, 1) else None
     region = None if region is None else region.reshape(-1)
     scales_at, sizes_at = (2, 3) if since_11 else (1, None)
     dynamic = _has_dynamic_size(node, scales_at, sizes_at)
-    if sizes_at is not None and _filled(node, sizes_at) and _policy(node) != "stretch":
+    if sizes_at is not None and _is_given(node, sizes_at) and _policy(node) != "stretch":
         dynamic = dynamic or any(d.type(x).shape[a] is None for a in axes)
-    scales = node.constant(scales_at, "scales").reshape(-1) if not dynamic and _filled(node, scales_at) else None
+    scales = node.constant(scales_at, "scales").reshape(-1) if not dynamic and _is_given(node, scales_at) else None
     interpolation = _member(Interpolation, "mode", node.text("mode", "nearest"))
     coordinates = _member(
         Coordinates,
@@ -51,24 +51,24 @@ def _resize(node: Node) -> int:
         Rounding, "nearest_mode", node.text("nearest_mode", "round_prefer_floor") if since_11 else "floor"
     )
     crop = coordinates is Coordinates.CROP
-    if crop and region is None and _filled(node, 1):
-        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
+    if crop and region is None and _is_given(node, 1):
+        return _resize_dynamic(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     if crop and (region is None or len(region) != 2 * len(axes)):
         raise ModelError(f"roi (input 1) is required for {len(axes)} axes")
     starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
     sizes = None
     if dynamic:
-        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
+        return _resize_dynamic(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     if scales is None:
         if sizes_at is None or not node.has(sizes_at):
             raise ModelError("has neither scales nor sizes")
         sizes = [int(s) for s in node.constant(sizes_at, "sizes").reshape(-1)]
-        sizes, scales = _kept_ratio(node, [d.type(x).shape[a] for a in axes], sizes)
+        sizes, scales = _keep_aspect_ratio(node, [d.type(x).shape[a] for a in axes], sizes)
         if len(sizes) != len(axes):
             raise ModelError(f"there are {len(sizes)} sizes for {len(axes)} axes")
     elif len(scales) != len(axes):
         raise ModelError(f"there are {len(scales)} scales for {len(axes)} axes")
-    along = [int(i) for i in order if not _stays(i, axes, scales, sizes, d.type(x).shape) or crop]
+    along = [int(i) for i in order if not _is_unchanged(i, axes, scales, sizes, d.type(x).shape) or crop]
     op = Interpolate(
         interpolation,
         tuple(axes[i] for i in along),
@@ -91,15 +91,15 @@ def _resize(node: Node) -> int:
 
 def _has_dynamic_size(node: Node, scales_at: int, sizes_at: int | None) -> bool:
     """Whether the new size is known only at run time."""
-    given = [at for at in (scales_at, sizes_at) if at is not None and _filled(node, at)]
+    given = [at for at in (scales_at, sizes_at) if at is not None and _is_given(node, at)]
     return any(node.value(at) is None for at in given)
 
 
-def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
+def _resize_dynamic(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
     """Resize to sizes, by scales or to a region given by operands."""
     d, x = node.draft, operand(node, 0)
     order = sorted(range(len(axes)), key=axes.__getitem__)
-    by_size = sizes_at is not None and _filled(node, sizes_at)
+    by_size = sizes_at is not None and _is_given(node, sizes_at)
     given = Expression(d, node.input(sizes_at or 0 if by_size else (2 if node.version >= 11 else 1))).take(order, 0)
     region = None
     if plain.coordinates is Coordinates.CROP:
@@ -115,11 +115,11 @@ def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, pla
     )
     if not by_size:
         return d.add(op, x.operand, None, given.operand, region)
-    sizes, scales = _ratio_at_run(node, x, op.axes, given)
+    sizes, scales = _dynamic_aspect_ratio(node, x, op.axes, given)
     return d.add(op, x.operand, sizes.operand, None if scales is None else scales.operand, region)
 
 
-def _ratio_at_run(
+def _dynamic_aspect_ratio(
     node: Node, x: Expression, axes: tuple[int, ...], sizes: Expression
 ) -> tuple[Expression, Expression | None]:
     """Sizes from operands, adjusted to keep the aspect ratio if the policy says so, and then the scales."""
@@ -140,12 +140,12 @@ def _policy(node: Node) -> str:
     return policy
 
 
-def _filled(node: Node, index: int) -> bool:
+def _is_given(node: Node, index: int) -> bool:
     """Whether an input is present and not empty; an empty one means none."""
     return node.has(index) and 0 not in node.type(index).shape
 
 
-def _stays(
+def _is_unchanged(
     i: int, axes: tuple[int, ...], scales: Array | None, sizes: list[int] | None, shape: tuple[int | None, ...]
 ) -> bool:
     if scales is not None:
@@ -153,7 +153,7 @@ def _stays(
     return sizes is not None and sizes[i] == shape[axes[i]]
 
 
-def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple[list[int], Array | None]:
+def _keep_aspect_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple[list[int], Array | None]:
     """The sizes adjusted to keep the aspect ratio, and the scales, if the policy says so."""
     policy = _policy(node)
     if policy == "stretch":

@@ -61,13 +61,13 @@ def _classifier(node: Node) -> tuple[int, int]:
     classes = labels(node, "classlabels_ints", "classlabels_strings")
     count = scores.known_size(1, "the scores")
     if count == 1 and (classes is None or len(classes[0]) == 2):
-        return _of_two(scores, classes, how)
+        return _binary_label(scores, classes, how)
     classes = (np.arange(count, dtype=np.int64), DType.INT64) if classes is None else classes
     scores = transformed(scores, how)
     return best(scores, classes).operand, scores.operand
 
 
-def _of_two(x: Expression, classes: tuple[Array, DType] | None, how: str) -> tuple[int, int]:
+def _binary_label(x: Expression, classes: tuple[Array, DType] | None, how: str) -> tuple[int, int]:
     """The second class if its only score is above 0. If classes are named, the first one's score is computed from it.
 
     Then only LOGISTIC and PROBIT are applied; without names only PROBIT. Source: ONNX Runtime's linearclassifier.cc and
@@ -137,7 +137,7 @@ def _features(node: Node) -> int:
     return (found.unsqueeze(0) if x.rank == 1 else found).operand
 
 
-def _joined(node: Node) -> int:
+def _concat(node: Node) -> int:
     parts = [Expression(node.draft, i).cast(DType.FLOAT32) for i in node.operands()]
     parts = [p.unsqueeze(0) if p.rank == 1 else p for p in parts]
     return parts[0].concat(parts[1:], 1).operand
@@ -257,7 +257,7 @@ _IMPORTERS: dict[str, Importer] = {
     "CategoryMapper": _categories,
     "CastMap": _values,
     "DictVectorizer": _row,
-    "FeatureVectorizer": _joined,
+    "FeatureVectorizer": _concat,
     "Imputer": _imputed,
     "LabelEncoder": _labels,
     "LinearClassifier": _classifier,

@@ -73,7 +73,7 @@ def _classifier(node: Node) -> tuple[int, int]:
         raise ModelError(f"has {0 if classes is None else len(classes[0])} labels, expected 2 to {_MOST_CLASSES}")
     each, count = node.integers("vectors_per_class") or (), len(classes[0])
     if not each:
-        return _by_line(node, x, classes)
+        return _linear_classifier(node, x, classes)
     scores = _pairs(node, x, each, count)
     pairs, d = list(combinations(range(count), 2)), x.draft
     won: Array = np.zeros((len(pairs), count), np.float32)
@@ -90,7 +90,7 @@ def _classifier(node: Node) -> tuple[int, int]:
     return chosen.operand, transformed(scores, node.text("post_transform", "NONE")).operand
 
 
-def _by_line(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[int, int]:
+def _linear_classifier(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[int, int]:
     """Without support vectors, the coefficients are those of a linear model."""
     coefficients, width = np.array(node.numbers("coefficients") or (), np.float32), x.known_size(1, "the input")
     if coefficients.size != width * len(classes[0]):

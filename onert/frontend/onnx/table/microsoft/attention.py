@@ -66,7 +66,7 @@ def _attend(q: Expression, k: Expression, v: Expression, scale: float, bias: Exp
     return _Attention(weights @ v, raw, weights)
 
 
-def _before(q: Expression, k: Expression) -> Expression:
+def _causal_mask(q: Expression, k: Expression) -> Expression:
     """The causal mask, `[queries, keys]`, where the last query is at the position of the last key."""
     columns = k.size(2).arange()
     rows = q.size(2).arange().unsqueeze(1) + (k.size(2) - q.size(2))
@@ -110,7 +110,7 @@ def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
 
 
 def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
-    return _before(q, k).select(q.like(0), _LEAST) if node.flag("unidirectional") else None
+    return _causal_mask(q, k).select(q.like(0), _LEAST) if node.flag("unidirectional") else None
 
 
 def _multi_head(node: Node) -> tuple[int | None, ...]:

@@ -82,7 +82,7 @@ def _gated_norm(node: Node) -> int:
     return (y * (bent.unary(UnaryKind.LOGISTIC) if name == "sigmoid" else _silu(bent))).cast(x.dtype).operand
 
 
-def _halves(node: Node) -> int:
+def _bias_split_gelu(node: Node) -> int:
     """Input plus bias: the first half of each row times GELU of the second."""
     x = operand(node, 0) + operand(node, 1)
     half = x.known_size(x.rank - 1, "the rows") // 2
@@ -113,7 +113,7 @@ def _integers_summed(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
-    "BiasSplitGelu": _halves,
+    "BiasSplitGelu": _bias_split_gelu,
     "GatedRMSNorm": _gated_norm,
     "GemmFastGelu": _product_gelu,
     "GroupNorm": lambda node: _by_groups(node, operand(node, 0)),

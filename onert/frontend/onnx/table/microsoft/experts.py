@@ -22,7 +22,7 @@ _INTERLEAVED, _BEHIND = 1, 2
 _FUNCTIONS = {"relu": UnaryKind.RELU, "gelu": UnaryKind.GELU_TANH}
 
 
-def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expression:
+def _routing_weights(node: Node, scores: Expression, mixing: Expression | None) -> Expression:
     """The weight of each expert for each token, `[tokens, experts]`: 0 for all but the best `k`.
 
     The weights are the scores' softmax over all experts or over the best, or come from a separate input.
@@ -43,7 +43,7 @@ def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expres
     return scores.of(d.add(Softmax(), scores.operand)) * chosen
 
 
-def _mixed(
+def _mix(
     node: Node,
     scores: Expression,
     mixing: Expression | None,
@@ -61,7 +61,7 @@ def _mixed(
     hidden = _layer(rows.unsqueeze(0), first, biases[0])
     gate = None if third is None else _layer(rows.unsqueeze(0), third, biases[2])
     answers = _layer(_activated(node, hidden, gate), second, biases[1])
-    shares = _shares(node, scores, mixing).transpose(1, 0).unsqueeze(2)
+    shares = _routing_weights(node, scores, mixing).transpose(1, 0).unsqueeze(2)
     y = (answers * shares.cast(x.dtype)).sum(0, keep=False)
     if x.rank == 3:
         y = y.reshape_by(x.size(0), x.size(1), x.known_size(2, "the input"))
@@ -113,7 +113,7 @@ def _experts(node: Node) -> int:
     scores = given[0]
     if scores is None:
         raise ModelError("input 1 is absent, expected the router's scores")
-    return _mixed(node, scores, None, (given[1], given[3], given[5]), (given[2], given[4], given[6]))
+    return _mix(node, scores, None, (given[1], given[3], given[5]), (given[2], given[4], given[6]))
 
 
 def _quantized(node: Node) -> int:
@@ -125,7 +125,7 @@ def _quantized(node: Node) -> int:
     scores = operand(node, 1)
     weights = tuple(_unpacked(node, f"fc{at + 1}", 2 + 3 * at, 11 + at) for at in range(3))
     biases = tuple(optional(node, 4 + 3 * at) for at in range(3))
-    return _mixed(node, scores, optional(node, 14), weights, biases)
+    return _mix(node, scores, optional(node, 14), weights, biases)
 
 
 def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:

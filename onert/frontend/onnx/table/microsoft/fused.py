@@ -22,7 +22,7 @@ from . import DOMAIN
 from .standard import NEWEST, as_standard
 
 
-def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
+def _transpose_by(node: Node, x: Expression, name: str, batches: str) -> Expression:
     """Swap the last two axes, or move the first axis behind the other batch axes, if attributes say so."""
     if node.flag(batches):
         x = x.transpose(*range(1, x.rank - 1), 0, x.rank - 1)
@@ -32,8 +32,8 @@ def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
 
 
 def _fused_matmul(node: Node) -> int:
-    x = _turned(node, operand(node, 0), "transA", "transBatchA")
-    y = _turned(node, operand(node, 1), "transB", "transBatchB")
+    x = _transpose_by(node, operand(node, 0), "transA", "transBatchA")
+    y = _transpose_by(node, operand(node, 1), "transB", "transBatchB")
     found = x.of(matmul(node.draft, x.operand, y.operand))
     alpha = node.number("alpha", 1.0)
     return (found if alpha == 1 else found * alpha).operand
@@ -69,7 +69,7 @@ def _with_activation(importer: Importer, node: Node, *, added: int | None = None
     return _activated(node, x).operand
 
 
-def _of_sum(function: Callable[[Expression], Expression], node: Node) -> int:
+def _of_biased(function: Callable[[Expression], Expression], node: Node) -> int:
     """A function of the input plus an optional bias."""
     x = operand(node, 0)
     return function(x + operand(node, 1) if node.has(1) else x).operand
@@ -150,9 +150,9 @@ def _rotary(node: Node) -> int:
 
 _IMPORTERS: dict[str, Importer] = {
     "BiasAdd": lambda node: (operand(node, 0) + operand(node, 1) + operand(node, 2)).operand,
-    "BiasGelu": partial(_of_sum, lambda x: x.unary(UnaryKind.GELU)),
+    "BiasGelu": partial(_of_biased, lambda x: x.unary(UnaryKind.GELU)),
     "EmbedLayerNormalization": _embedded,
-    "FastGelu": partial(_of_sum, lambda x: x.unary(UnaryKind.GELU_TANH)),
+    "FastGelu": partial(_of_biased, lambda x: x.unary(UnaryKind.GELU_TANH)),
     "FusedConv": partial(_with_activation, CONVOLUTIONS["", "Conv"], added=3),
     "FusedGemm": partial(_with_activation, PRODUCTS["", "Gemm"]),
     "FusedMatMul": _fused_matmul,

@@ -56,7 +56,7 @@ def _product(node: Node) -> int:
     if floats or k % block or not even:
         d.memory.spend(n * blocks * block * 4, "unpacking weights")
         places = np.arange(k) // block if places is None else places
-        weights = _real(codes_of(packed, bits).reshape(n, -1)[:, :k], scales, zeros, places, bits)
+        weights = _dequantize(codes_of(packed, bits).reshape(n, -1)[:, :k], scales, zeros, places, bits)
         matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
         y = x.of(matmul(d, x.operand, matrix))
     else:
@@ -68,7 +68,7 @@ def _product(node: Node) -> int:
     return (y + operand(node, 5) if node.has(5) else y).operand
 
 
-def _real(codes: Array, scales: Array, zeros: Array | None, places: Array, bits: int) -> Array:
+def _dequantize(codes: Array, scales: Array, zeros: Array | None, places: Array, bits: int) -> Array:
     """Weights `[n, k]` in float32; `places` is the block of each of the k."""
     zero = 1 << (bits - 1) if zeros is None else zeros.astype(np.float32)[:, places]
     out: Array = (codes.astype(np.float32) - zero) * scales[:, places]
@@ -104,9 +104,9 @@ def _rows(node: Node) -> int:
         indices = (indices < 0).select(indices + size, indices)
     zero: Expression | float = float(1 << (bits - 1)) if octets else 0.0
     packed = bits if octets else 8
-    values = _whole(table.take(indices, gathered), packed)
+    values = _unpack(table.take(indices, gathered), packed)
     if node.has(3):
-        zero = _whole(operand(node, 3).take(indices, gathered), packed).cast(scales.dtype)
+        zero = _unpack(operand(node, 3).take(indices, gathered), packed).cast(scales.dtype)
     scale, values = scales.take(indices, gathered), values.cast(scales.dtype)
     width, blocks = values.known_size(values.rank - 1, "the table"), scale.known_size(scale.rank - 1, "the scales")
     if blocks != -(-width // block):
@@ -118,7 +118,7 @@ def _rows(node: Node) -> int:
     return ((values - zero) * scale.take(places, scale.rank - 1)).operand
 
 
-def _whole(x: Expression, bits: int) -> Expression:
+def _unpack(x: Expression, bits: int) -> Expression:
     """Unpack bytes to elements of a few bits, the first in the lowest bits."""
     if bits == 8:
         return x

@@ -28,7 +28,7 @@ def _operand(node: Node, index: int) -> Expression:
     return found.reshape() if found.rank == 1 and found.shape[0] == 1 else found
 
 
-def _real(node: Node, at: int) -> Expression:
+def _dequantize(node: Node, at: int) -> Expression:
     """The real numbers of an input; its scale and zero point are the next two inputs."""
     x = operand(node, at).cast(DType.FLOAT32)
     if node.has(at + 2):
@@ -36,7 +36,7 @@ def _real(node: Node, at: int) -> Expression:
     return x * _operand(node, at + 1)
 
 
-def _stored(node: Node, x: Expression, at: int, dtype: DType) -> int:
+def _quantize(node: Node, x: Expression, at: int, dtype: DType) -> int:
     """Quantise real numbers by the scale and zero point in the inputs `at` and `at + 1`."""
     whole = (x / _operand(node, at)).unary(UnaryKind.ROUND)
     if node.has(at + 1):
@@ -47,12 +47,12 @@ def _stored(node: Node, x: Expression, at: int, dtype: DType) -> int:
 
 def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
     """A function of one tensor. Inputs: x, its scale and zero point, the result's scale and zero point."""
-    return lambda node: _stored(node, function(node, _real(node, 0)), 3, node.type(0).dtype)
+    return lambda node: _quantize(node, function(node, _dequantize(node, 0)), 3, node.type(0).dtype)
 
 
 def _two(function: Callable[[Expression, Expression], Expression]) -> Importer:
     """A function of two tensors. Inputs: each with its scale and zero point, then the result's."""
-    return lambda node: _stored(node, function(_real(node, 0), _real(node, 3)), 6, node.type(0).dtype)
+    return lambda node: _quantize(node, function(_dequantize(node, 0), _dequantize(node, 3)), 6, node.type(0).dtype)
 
 
 def _plane_mean(node: Node, x: Expression) -> Expression:
@@ -60,12 +60,12 @@ def _plane_mean(node: Node, x: Expression) -> Expression:
     return x.reduce(Reduction.MEAN, axes)
 
 
-def _joined(node: Node) -> int:
+def _concat(node: Node) -> int:
     """Concatenate tensors that have their own scales; the result's scale and zero point are the first inputs."""
-    parts = [_real(node, at) for at in range(2, len(node.inputs), 3)]
+    parts = [_dequantize(node, at) for at in range(2, len(node.inputs), 3)]
     if not parts:
         raise ModelError("has no tensors to concatenate")
-    return _stored(node, parts[0].concat(parts[1:], node.integer("axis")), 0, node.type(2).dtype)
+    return _quantize(node, parts[0].concat(parts[1:], node.integer("axis")), 0, node.type(2).dtype)
 
 
 def _integers_to_float(node: Node) -> int:
@@ -122,7 +122,7 @@ def _product(node: Node) -> int:
     factor = _operand(node, 1) * _operand(node, 4)
     alpha = node.number("alpha", 1.0)
     y = sums.cast(DType.FLOAT32) * (factor if alpha == 1 else factor * alpha)
-    return _stored(node, y, 7, node.type(0).dtype) if node.has(7) else y.operand
+    return _quantize(node, y, 7, node.type(0).dtype) if node.has(7) else y.operand
 
 
 def _softmax(node: Node, x: Expression) -> Expression:
@@ -138,16 +138,16 @@ def _mean(node: Node, x: Expression) -> Expression:
     return x.reduce(Reduction.MEAN, axes, keep=node.flag("keepdims", default=True))
 
 
-def _pooled(node: Node, x: Expression) -> Expression:
+def _pool(node: Node, x: Expression) -> Expression:
     found = channels_first(POOLS["", "AveragePool"])(evolve(node, inputs=(x.operand,), version=NEWEST))
     assert isinstance(found, int)
     return x.of(found)
 
 
-def _chosen(node: Node) -> int:
+def _where(node: Node) -> int:
     """Select from two tensors. Inputs: the condition, each tensor with its scale and zero point, then the result's."""
     condition = operand(node, 0)
-    return _stored(node, condition.select(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
+    return _quantize(node, condition.select(_dequantize(node, 1), _dequantize(node, 4)), 7, node.type(1).dtype)
 
 
 _IMPORTERS: dict[str, Importer] = {
@@ -156,8 +156,8 @@ _IMPORTERS: dict[str, Importer] = {
     "MatMulIntegerToFloat": _integers_to_float,
     "QGemm": _product,
     "QLinearAdd": _two(lambda x, y: x + y),
-    "QLinearAveragePool": _one(_pooled),
-    "QLinearConcat": _joined,
+    "QLinearAveragePool": _one(_pool),
+    "QLinearConcat": _concat,
     "QLinearConv": channels_first(LAYERS["", "QLinearConv"]),
     "QLinearGlobalAveragePool": _one(_plane_mean),
     "QLinearLeakyRelu": _one(lambda node, x: (x < 0).select(x * node.number("alpha", 0.01), x)),
@@ -165,6 +165,6 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearReduceMean": _one(_mean),
     "QLinearSigmoid": _one(lambda node, x: x.unary(UnaryKind.LOGISTIC)),
     "QLinearSoftmax": _one(_softmax),
-    "QLinearWhere": _chosen,
+    "QLinearWhere": _where,
 }
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

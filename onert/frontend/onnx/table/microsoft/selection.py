@@ -52,7 +52,7 @@ def _regions(node: Node) -> int:
 _LARGEST = 1 << 16
 
 
-def _unrepeated(node: Node) -> int:
+def _ban_repeated_ngrams(node: Node) -> int:
     """Word scores, minus infinity for words that would complete an n-gram that already occurs."""
     d, count = node.draft, node.integer("ngram_size")
     words, scores = (operand(node, at) for at in range(2))
@@ -79,7 +79,7 @@ def _unrepeated(node: Node) -> int:
     return d.add(op, scores.operand, follows.cast(DType.INT64).operand, updates.operand)
 
 
-def _different(node: Node) -> tuple[int, ...]:
+def _unique(node: Node) -> tuple[int, ...]:
     """Unique elements in order of occurrence, the index of each element among them, and their counts."""
     y, _, which, counts = node.draft.add_many(UniqueSlices(None, sorted=False), node.input(0))
     return y, which, counts
@@ -88,7 +88,7 @@ def _different(node: Node) -> tuple[int, ...]:
 _IMPORTERS: dict[str, Importer] = {
     "CropAndResize": _regions,
     "Inverse": lambda node: node.draft.add(Inverse(), node.input(0)),
-    "NGramRepeatBlock": _unrepeated,
-    "Unique": _different,
+    "NGramRepeatBlock": _ban_repeated_ngrams,
+    "Unique": _unique,
 }
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
