@@ -1,4 +1,4 @@
-"""Packages to cache programs of, and a cache that tells what was compiled rather than found."""
+"""Packages whose programs are cached, and a cache that counts compilations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WEIGHTS = np.float32([1, 2, 3, 4])
 
 
 class Cached:
-    """The cache of a test: how many programs were compiled rather than found since this was made."""
+    """A test's cache. `count` is the number of programs compiled so far rather than found in the cache."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -43,25 +43,25 @@ class Cached:
         self.empty("first")
 
     def empty(self, name: str) -> None:
-        """Go on with a cache that is empty."""
+        """Switch to an empty cache."""
         self._patch.setenv("ONERT_CACHE_DIR", str(self._folder / name))
 
     def facts(self, package: Package, **options: Any) -> list[Any]:
-        """All that a program shows of itself, and what it computes."""
+        """Everything that a program reports about itself, and what it computes."""
         program = onert.compile(package, **{"num_threads": 1, **options})
         WRITERS.finish()
         rng = np.random.default_rng(0)
-        given = [rng.integers(-9, 9, [d or 1 for d in i.shape]).astype(i.dtype.numpy) for i in program.inputs]
+        arrays = [rng.integers(-9, 9, [d or 1 for d in i.shape]).astype(i.dtype.numpy) for i in program.inputs]
         with onert.Execution(program) as execution:
-            made = execution.run(given)
+            results = execution.run(arrays)
         own = (program.name, program.executor, program.num_threads, program.max_iterations, dict(program.recordings))
-        values = [(name, value.shape, value.tolist()) for name, value in made.items()]
+        values = [(name, value.shape, value.tolist()) for name, value in results.items()]
         return [program.describe(), program.inputs, program.outputs, *own, values]
 
 
 @contextmanager
 def caching(folder: Path) -> Iterator[Cached]:
-    """A cache in an empty folder, where every program is worth storing."""
+    """A cache in an empty folder that stores every program."""
     forget()
     with pytest.MonkeyPatch.context() as patch:
         yield Cached(folder, patch)
@@ -69,7 +69,7 @@ def caching(folder: Path) -> Iterator[Cached]:
 
 
 def forget() -> None:
-    """Have the process look anew at what it runs."""
+    """Drop what the process has memoised about its environment and its own sources."""
     key.process.cache_clear()
     onert_llvm.codegen.fingerprint.version.cache_clear()
     onert_llvm.codegen.fingerprint.own_sources.cache_clear()
@@ -98,7 +98,7 @@ SHAPES = {"x": (1, 4)}
 
 
 def check_apart(cached: Cached, first: Callable[[], list[Any]], second: Callable[[], list[Any]]) -> None:
-    """The second is not given what was cached for the first, and each is found when it is asked for again."""
+    """The second is not served what was cached for the first, and afterwards both are cache hits."""
     before = first()
     assert cached.count == 1
     found = second()

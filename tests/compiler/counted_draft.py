@@ -1,4 +1,4 @@
-"""Graphs being drawn in which only a run knows how long tensors are."""
+"""Graphs under construction whose tensor lengths are known only at run time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ COLUMNS = 4
 
 @frozen(eq=False)
 class Draft:
-    """A graph being drawn: floats `[n, 4]` (`rows`) whose n only a run knows, and int32 scalars that such n are
-    (`numbers`)."""
+    """A graph under construction: tensors f32[n, 4] whose n is known only at run time (`rows`), and int32 scalars that
+    hold such lengths (`numbers`)."""
 
     b: Builder
     rng: np.random.Generator
@@ -40,18 +40,18 @@ class Draft:
         return int(self.rng.integers(low, high))
 
     def any(self) -> int:
-        """A tensor; later ones more often, so that graphs grow deep."""
+        """A tensor, preferring recent ones so that graphs grow deep."""
         return self.rows[int(len(self.rows) * self.rng.random() ** 0.5)]
 
     def number(self) -> int:
-        """A number of rows, as a run finds it."""
+        """A number of rows that is computed at run time."""
         if self.numbers and self.rng.random() < 0.5:
             return self.numbers[self.whole(0, len(self.numbers))]
         self.numbers.append(self.b.add(Gather(0), self.b.add(ShapeOf(), self.any()), self.one(0)))
         return self.numbers[-1]
 
     def places(self, x: int) -> int:
-        """Where a column of rows is above some number."""
+        """The indices of the rows whose element in some column exceeds a threshold."""
         column = self.b.add(Gather(1), x, self.one(self.whole(0, COLUMNS)))
         above = self.b.add(Comparison(ComparisonKind.GREATER), column, self.real(self.rng.uniform(-0.6, 0.6)))
         return self.b.add(Reshape(), self.b.add(Where(), above), self.row(-1))

@@ -1,4 +1,4 @@
-"""Random models in which only a run knows how long tensors are, the same for the same seed."""
+"""Random models whose tensor lengths are known only at run time, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ONE = TensorType(DType.INT32, ())
 
 
 Draw = Callable[[Draft], int]
-"""Adds operations and gives `[n, 4]`."""
+"""Adds operations and returns a tensor f32[n, 4]."""
 
 
 def _filtered(d: Draft) -> int:
@@ -79,7 +79,7 @@ def _layer(d: Draft) -> int:
 
 
 def _shares(d: Draft) -> int:
-    """Of columns or of rows."""
+    """Softmax over columns or over rows."""
     x, order = d.any(), d.row(1, 0)
     if d.rng.random() < 0.5:
         return d.b.add(Softmax(), x)
@@ -96,7 +96,7 @@ def _turned(d: Draft) -> int:
 
 
 def _cut(d: Draft) -> int:
-    """Up to or from a number that is known or that the run finds."""
+    """A slice up to or from a bound that is constant or computed."""
     n = d.b.add(Reshape(), d.number(), d.row(1)) if d.rng.random() < 0.6 else d.row(d.whole(-4, 6))
     first, last = (d.row(0), n) if d.rng.random() < 0.5 else (n, d.row(0))
     op = StridedSlice(end_mask=0 if last is n else 1)
@@ -104,7 +104,7 @@ def _cut(d: Draft) -> int:
 
 
 def _best(d: Draft) -> int:
-    """The rows with the largest first elements, as many as there are or as a run says."""
+    """The rows with the largest first elements: up to a few of them, or exactly one or two."""
     x = d.any()
     n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
     values = d.b.add(Gather(1), x, d.one(0))
@@ -113,7 +113,7 @@ def _best(d: Draft) -> int:
 
 
 def _padded(d: Draft) -> int:
-    """To more rows than any padded before, or by some."""
+    """Rows padded to more rows than in any earlier pad, or by a computed number of rows."""
     x, zero = d.any(), d.one(0)
     n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
     behind = d.b.add(Binary(BinaryKind.SUB), d.one(20 + len(d.rows)), n) if d.rng.random() < 0.5 else d.number()
@@ -161,7 +161,7 @@ def _marked(d: Draft) -> int:
 
 
 def _different(d: Draft) -> int:
-    """Different signs of a column, looked up."""
+    """Rows of a table, looked up by the signs of a column, the distinct signs, or their positions."""
     column = d.b.add(Gather(1), d.any(), d.one(d.whole(0, COLUMNS)))
     signs = d.b.add(Cast(DType.INT32), d.b.add(Comparison(ComparisonKind.GREATER), column, d.real(0)))
     table = d.b.constant(d.rng.uniform(-1, 1, (2, COLUMNS)).astype(np.float32))
@@ -169,7 +169,7 @@ def _different(d: Draft) -> int:
 
 
 def _put(d: Draft) -> int:
-    """Rows added or put where the table has places."""
+    """Rows added to zeros, or written into a table, at indices given by a sign."""
     x = d.any()
     column = d.b.add(Comparison(ComparisonKind.GREATER), d.b.add(Gather(1), x, d.one(1)), d.real(0))
     places = d.b.add(ExpandDims(), d.b.add(Cast(DType.INT32), column), d.one(1))
@@ -203,7 +203,7 @@ def _boxes(d: Draft) -> int:
 
 
 def _aligned(d: Draft) -> int:
-    """Regions of two pictures, as many as there are rows."""
+    """Regions of two images, one for each row."""
     x = d.any()
     first = d.b.add(Comparison(ComparisonKind.GREATER), d.b.add(Gather(1), x, d.one(0)), d.real(0))
     op = RoiAlign(2, 1, d.whole(0, 3), half_pixel=bool(d.whole(0, 2)))
@@ -213,14 +213,14 @@ def _aligned(d: Draft) -> int:
 
 
 def _attended(d: Draft) -> int:
-    """Shares of all rows of one tensor for each of another."""
+    """Attention of every row of one tensor to all rows of another."""
     x, y = d.any(), d.any()
     shares = d.b.add(Softmax(), d.b.add(BatchMatMul(adjoint_y=True), x, y))
     return d.b.add(BatchMatMul(), shares, y)
 
 
 def _paired(d: Draft) -> int:
-    """Each row with each, of which those that fit are found."""
+    """Differences of all pairs of rows: the rows of large ones, the minima, or the first few."""
     x = d.any()
     column = d.b.add(Gather(1), x, d.one(d.whole(0, COLUMNS)))
     sides = [d.b.add(ExpandDims(), column, d.one(axis)) for axis in (0, 1)]
@@ -239,7 +239,7 @@ def _paired(d: Draft) -> int:
 
 
 def _cropped(d: Draft) -> int:
-    """A part of as many rows and columns as a run says, and margins to all columns."""
+    """A part with computed numbers of rows and columns, padded to all columns and by a computed number of rows."""
     n, m = d.least(d.number(), ROWS), d.least(d.number(), COLUMNS)
     fixed = d.b.constant(d.rng.uniform(-1, 1, (ROWS, COLUMNS)).astype(np.float32))
     if d.whole(0, 2):
@@ -252,7 +252,7 @@ def _cropped(d: Draft) -> int:
 
 
 def _resized(d: Draft) -> int:
-    """A picture of as many rows as there are and one, as large as a run says."""
+    """An image with one more row than a tensor has, resized to a computed size."""
     one = d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32))
     there = d.b.add(Reshape(), d.b.add(Concat(0), d.any(), one), d.row(1, -1, COLUMNS, 1))
     size = d.b.add(Pack(0), d.b.add(Binary(BinaryKind.ADD), d.least(d.number(), 9), d.one(1)), d.one(COLUMNS))
@@ -266,7 +266,7 @@ def _resized(d: Draft) -> int:
 
 
 def _random(d: Draft) -> int:
-    """Numbers that a run draws, as many as it says; two draws may share a generator."""
+    """Random numbers of a computed shape; two operations may share a generator."""
     op = Random(tuple(Distribution)[d.whole(0, 2)], 3, 4, d.whole(0, 3))
     n, m = d.number(), d.least(d.number(), COLUMNS)
     if d.whole(0, 2):
@@ -278,7 +278,7 @@ def _random(d: Draft) -> int:
 
 
 def _put_into(d: Draft) -> int:
-    """Rows put into as many rows, or added to more zeros."""
+    """Rows added to as many rows, or scattered into more zeros."""
     x = d.any()
     n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
     places = d.b.add(ExpandDims(), d.b.add(Range(), d.one(0), n, d.one(1)), d.one(1))
@@ -291,17 +291,17 @@ def _put_into(d: Draft) -> int:
 
 
 def _largest(d: Draft) -> int:
-    """The elements of each row in falling order."""
+    """The elements of each row in descending order."""
     return d.b.add_many(TopK(), d.any(), d.one(COLUMNS))[0]
 
 
 def _graph(d: Draft, types: list[TensorType], write: Callable[[Draft, list[int]], list[int]]) -> int:
-    """Another subgraph, and its number."""
+    """Add another subgraph and return its index."""
     b = Builder()
     inner = Draft(b, d.rng, d.inner)
-    given = [b.input(t) for t in types]
-    inner.rows.extend(x for x, t in zip(given, types, strict=True) if t is _TYPE)
-    d.inner.append(b.subgraph(write(inner, given)))
+    inputs = [b.input(t) for t in types]
+    inner.rows.extend(x for x, t in zip(inputs, types, strict=True) if t is _TYPE)
+    d.inner.append(b.subgraph(write(inner, inputs)))
     return len(d.inner)
 
 
@@ -324,14 +324,15 @@ def _called(d: Draft) -> int:
 
 
 def _looped(d: Draft) -> int:
-    """So many rounds, or one for each row of a tensor, that each add a row to a list or change the state."""
+    """A loop with a constant number of rounds, or one for each row of a tensor, that appends a row to the state or
+    multiplies the state by a row."""
     grows, known = d.rng.random() < 0.5, d.rng.random() < 0.5
     source, state = d.any(), d.any()
     rounds = d.one(d.whole(0, 5)) if known else d.b.add(Gather(0), d.b.add(ShapeOf(), source), d.one(0))
     types = [_ONE, _ONE, _TYPE, _TYPE]
 
-    def body(inner: Draft, given: list[int]) -> list[int]:
-        i, limit, fixed, now = given
+    def body(inner: Draft, inputs: list[int]) -> list[int]:
+        i, limit, fixed, now = inputs
         following = inner.b.add(Binary(BinaryKind.ADD), i, inner.one(1))
         if not known:
             row = inner.b.add(ExpandDims(), inner.b.add(Gather(0), fixed, i), inner.one(0))
@@ -347,14 +348,14 @@ def _looped(d: Draft) -> int:
 
 
 def _looped_pairs(d: Draft) -> int:
-    """Pairs of rows that become more, or fewer, along both axes in each round; sums of them."""
+    """Differences of pairs of rows that grow or shrink along both axes in each round; their sums."""
     x, grows = d.any(), d.whole(0, 2)
     column = d.b.add(Gather(1), x, d.one(0))
     pairs = d.b.add(Binary(BinaryKind.SUB), *(d.b.add(ExpandDims(), column, d.one(axis)) for axis in (0, 1)))
     types = [_ONE, TensorType(DType.FLOAT32, (None, None))]
 
-    def body(inner: Draft, given: list[int]) -> list[int]:
-        b, (i, now) = inner.b, given
+    def body(inner: Draft, inputs: list[int]) -> list[int]:
+        b, (i, now) = inner.b, inputs
         if grows:
             changed = b.add(Pad(), now, b.constant(np.int32([[0, 1], [1, 0]])))
         else:
@@ -378,7 +379,7 @@ DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped, _looped
 
 
 def random_counted(seed: int, draws: int) -> Package:
-    """A model of input f32[7, 4]: the tensors that nothing uses are its outputs, and the sum of one."""
+    """A model of input f32[7, 4]. Its outputs are the absolute values of the last two tensors and the last's sums."""
     b = Builder()
     d = Draft(b, np.random.default_rng(seed), [])
     d.rows.append(b.input(TensorType(DType.FLOAT32, (ROWS, COLUMNS)), "x"))
@@ -392,7 +393,7 @@ def random_counted(seed: int, draws: int) -> Package:
     return Package((Subgraphs((b.subgraph(outputs), *d.inner)),), f"counted {seed}")
 
 
-def given(seed: int, at: int) -> Array:
-    """Elements of an input: drawn, all low (nothing is found), or all high (all is found)."""
+def inputs(seed: int, at: int) -> Array:
+    """Elements of an input: of both signs, all negative (nothing is selected), or all positive (everything is)."""
     x = np.random.default_rng((seed, at)).uniform(-1, 1, (ROWS, COLUMNS)).astype(np.float32)
     return x if at % 3 == 0 else np.abs(x) * (-1 if at % 3 == 1 else 1)

@@ -1,4 +1,4 @@
-"""Models given rows of which only a run knows how many there are, and what the reference backend runs of them."""
+"""Models with a number of rows known only at run time, and which of their operations are not native."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 Array = np.ndarray[Any, Any]
 Write = Callable[[Builder, int, int, int], list[int]]
-"""Writes what is under test: given `x` f32[6, 4], how many of its rows begin with more than 0, and these rows."""
+"""Writes the part under test, given `x` f32[6, 4], the number of its rows that start with a positive element, and
+those rows."""
 
 
 def row_of(b: Builder, *values: int) -> int:
@@ -42,14 +43,14 @@ def package_of(write: Write) -> Package:
 
 
 def rows_given(count: int) -> Array:
-    """An input of which so many rows begin with more than 0."""
+    """An input in which `count` rows start with a positive element."""
     x = np.random.default_rng(11).uniform(-1, 1, (6, 4)).astype(np.float32)
-    x[0, 1] = 0.5  # which would be found behind the rows that count
+    x[0, 1] = 0.5  # would be selected if rows beyond the count were read
     x[:, 0] = np.linspace(0.2, 0.9, 6) * np.where(np.arange(6) * 5 % 6 < count, 1, -1)
     return x
 
 
 def evaluated(program: onert.Program) -> set[type]:
-    """The kinds of operations that are not native."""
+    """The kinds of operations that do not run natively."""
     steps = [step for step in program.main.steps if step.backend != "llvm"]
     return {type(step.sequence.subgraph.operations[at].op) for step in steps for at in step.sequence.operations}

@@ -1,4 +1,4 @@
-"""Graphs with work for passes: the same meaning, written with detours that passes take out again."""
+"""Equivalent graphs with work for passes: detours that passes are expected to remove."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class _Rough:
         self.operations: list[Operation] = []
 
     def add(self, op: Op, *inputs: int) -> int:
-        """An operation whose result has the quantisation of its first operand."""
+        """Add an operation whose result has the quantisation of its first operand."""
         results = infer(op, [self.operands[i].known for i in inputs])
         assert results is not None
         first = self.operands[inputs[0]].type
-        kept = first.quantization if results[0].dtype is first.dtype else None
-        self.operands.append(Operand(evolve(results[0], quantization=kept)))
-        made = len(self.operands) - 1
-        self.operations.append(Operation(op, inputs, (made,), f"detour {made}"))
-        return made
+        inherited = first.quantization if results[0].dtype is first.dtype else None
+        self.operands.append(Operand(evolve(results[0], quantization=inherited)))
+        result = len(self.operands) - 1
+        self.operations.append(Operation(op, inputs, (result,), f"detour {result}"))
+        return result
 
     def integers(self, *values: int) -> int:
         array = np.array(values, np.int32)
@@ -35,38 +35,38 @@ class _Rough:
         return len(self.operands) - 1
 
     def there_and_back(self, x: int) -> int:
-        """Axes exchanged twice."""
+        """Transpose by a random permutation and back."""
         rank = self.operands[x].type.rank
         order = [int(axis) for axis in self.rng.permutation(rank)]
         moved = self.add(Transpose(), x, self.integers(*order))
         return self.add(Transpose(), moved, self.integers(*(order.index(axis) for axis in range(rank))))
 
     def flattened(self, x: int) -> int:
-        """All elements in a row, and back."""
+        """Flatten and reshape back."""
         shape = [d or 0 for d in self.operands[x].type.shape]
         return self.add(Reshape(), self.add(Reshape(), x, self.integers(-1)), self.integers(*shape))
 
     def by_its_shape(self, x: int) -> int:
-        """Reshaped to the shape that it has."""
+        """Squeeze axis 0 and reshape back, to a shape that is an attribute."""
         return self.add(Reshape(tuple(d or 0 for d in self.operands[x].type.shape)), self.add(Squeeze((0,)), x))
 
     def measured(self, x: int) -> int:
-        """Reshaped to what `ShapeOf` says."""
+        """Reshape to the tensor's own shape, computed by `ShapeOf`."""
         shape = self.add(ShapeOf(), x)
         type_ = self.operands[x].type
         self.operands.append(Operand(type_))
-        made = len(self.operands) - 1
-        self.operations.append(Operation(Reshape(), (x, shape), (made,), f"detour {made}"))
-        return made
+        result = len(self.operands) - 1
+        self.operations.append(Operation(Reshape(), (x, shape), (result,), f"detour {result}"))
+        return result
 
     def dead(self, x: int) -> int:
-        """The same, beside something that nobody reads."""
+        """Return x itself after adding an operation whose result is unused."""
         self.add(ExpandDims(), x, self.integers(0))
         return x
 
 
 def roughened(graph: Subgraph, seed: int) -> Subgraph:
-    """A graph that means the same: operands are read behind detours, some operations are there twice."""
+    """An equivalent graph: some operands are read through detours, and some operations are duplicated."""
     rough = _Rough(graph, seed)
     detours: list[Callable[[int], int]] = [
         rough.there_and_back,

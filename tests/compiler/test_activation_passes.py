@@ -1,4 +1,4 @@
-"""Claims about passes that know activations and conversions."""
+"""Tests of the passes that fuse activations and remove identities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ops(graph: Subgraph) -> list[Any]:
 
 
 def quantized(graph: Subgraph, quantization: dict[int, Quantization]) -> Subgraph:
-    """The subgraph with int8 operands on these scales."""
+    """The subgraph with these operands as int8, with these quantisation parameters."""
     types = {i: TensorType(DType.INT8, graph.type(i).shape, q) for i, q in quantization.items()}
     return graph.with_types(types)
 
@@ -61,7 +61,7 @@ def same(before: Subgraph, after: Subgraph, *inputs: Array) -> None:
         (Activation.NONE, UnaryKind.TANH, None),
     ],
 )
-def test_a_clamp_becomes_part_of_the_operation_before_it(
+def test_a_clamp_is_fused_into_the_operation_before_it_if_their_bounds_combine(
     first: Activation, then: UnaryKind, fused: Activation | None
 ) -> None:
     graph = added_and_bounded(then, first)
@@ -74,7 +74,7 @@ def test_a_clamp_becomes_part_of_the_operation_before_it(
     same(graph, after, values, values)
 
 
-def test_what_others_read_or_leaves_the_model_stays() -> None:
+def test_a_clamp_of_a_tensor_that_is_also_an_output_is_not_fused() -> None:
     d = Draft()
     x = d.input(4)
     total = d.op(Binary(BinaryKind.ADD), x, x)
@@ -84,26 +84,26 @@ def test_what_others_read_or_leaves_the_model_stays() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-128, 127), min_size=6, max_size=6), st.sampled_from([UnaryKind.RELU, UnaryKind.RELU6]))
-def test_quantised_clamps_are_fused_to_the_bit(stored: list[int], kind: UnaryKind) -> None:
+def test_fusing_quantised_clamps_is_bit_exact(stored: list[int], kind: UnaryKind) -> None:
     graph = quantized(added_and_bounded(kind), {0: Q, 1: OTHER, 2: OTHER, 3: OTHER})
     after = fuse_activation(graph)
     assert ops(after) == [Binary(BinaryKind.ADD, Activation[kind.name])]
     same(graph, after, np.array(stored, np.int8), np.array(stored[::-1], np.int8))
 
 
-def test_a_clamp_to_another_scale_stays() -> None:
+def test_a_clamp_to_another_scale_is_not_fused() -> None:
     graph = quantized(added_and_bounded(UnaryKind.RELU), {0: Q, 1: Q, 2: Q, 3: OTHER})
     assert fuse_activation(graph) is graph
 
 
-def test_a_clamp_of_plain_integers_stays() -> None:
+def test_a_clamp_of_plain_integers_is_not_fused() -> None:
     d = Draft()
     x = d.input(4, dtype=DType.INT32)
     graph = d.graph(d.op(Unary(UnaryKind.RELU), d.op(Binary(BinaryKind.ADD), x, x)))
     assert fuse_activation(graph) is graph
 
 
-def test_a_fully_connected_layer_takes_the_activation() -> None:
+def test_an_activation_is_fused_into_a_fully_connected_layer() -> None:
     d = Draft()
     x, w = d.input(2, 3), d.constant(np.arange(-6, 6, dtype=np.float32).reshape(4, 3))
     graph = d.graph(d.op(Unary(UnaryKind.RELU), d.op(FullyConnected(), x, w)))
@@ -135,13 +135,13 @@ def unary(kind: UnaryKind) -> Callable[[Draft, int], int]:
         (chain(unary(UnaryKind.RELU), unary(UnaryKind.RELU)), [Unary(UnaryKind.RELU)]),
     ],
 )
-def test_what_changes_nothing_is_left_out(before: Subgraph, left: list[Any]) -> None:
+def test_operations_that_change_nothing_are_removed(before: Subgraph, left: list[Any]) -> None:
     after = remove_identities(before)
     assert ops(after) == left
     same(before, after, np.array([-2, 0.5, 8, np.nan], np.float32))
 
 
-def test_quantising_what_was_just_dequantised_gives_it_back() -> None:
+def test_dequantising_and_quantising_again_is_removed() -> None:
     d = Draft()
     x = d.quantized_input(DType.INT8, Q, 256)
     y = d.op(Dequantize(), x, like=TensorType(DType.FLOAT32))
@@ -152,7 +152,7 @@ def test_quantising_what_was_just_dequantised_gives_it_back() -> None:
     same(graph, after, np.arange(-128, 128).astype(np.int8))
 
 
-def test_requantising_stays() -> None:
+def test_requantising_to_another_scale_is_not_removed() -> None:
     d = Draft()
     x = d.quantized_input(DType.INT8, Q, 4)
     y = d.op(Dequantize(), x, like=TensorType(DType.FLOAT32))
@@ -160,7 +160,7 @@ def test_requantising_stays() -> None:
     assert remove_identities(graph) is graph
 
 
-def test_a_reshape_that_says_another_quantisation_stays() -> None:
+def test_a_reshape_with_another_quantisation_is_not_removed() -> None:
     d = Draft()
     x = d.quantized_input(DType.INT8, Q, 4)
     graph = d.graph(d.op(ToyFlat(), x, like=TensorType(DType.INT8, (), OTHER)))

@@ -1,4 +1,4 @@
-"""Claims about the plans of the shared models: the table of `tests/bench/arena.py`, held to."""
+"""Memory plans of the shared models, compared with the table of `tests/bench/arena.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.compiler.settings.config_keys import EXECUTORS
         *(pytest.param("reference", executor, marks=pytest.mark.long) for executor in EXECUTORS[1:]),
     ],
 )
-def test_plans_equal_the_bound_and_are_never_worse_than_wic(executor: str, backend: str) -> None:
+def test_plans_meet_the_lower_bound_or_are_no_worse_than_wic(executor: str, backend: str) -> None:
     found = {path: arena.measured(path, executor, backend, ("Best",)) for path in arena.models()}
     rows = {path: row for path, row in found.items() if row is not None}
     assert len(rows) >= 29

@@ -1,4 +1,4 @@
-"""Claims about groups side by side: an order that is right, memory by it, and Linear's plan where nothing is gained."""
+"""Groups run side by side: valid orders, memory plans that fit them, and Linear's plan if nothing is gained."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .toy import ToyBackend, diamond
 
 
 def arranged(graph: Subgraph, times: Sequence[float], threads: int = 2) -> tuple[Arranged, list[list[int]]]:
-    """Each operation a group, all of which take these times on 1, 2, ... threads; and what each operation needs."""
+    """Arrange one group per operation, each taking `times` on 1, 2, ... threads; and the operands each depends on."""
     before = [[graph.definitions[i] for i in o.used if i in graph.definitions] for o in graph.operations]
     groups = tuple(Group((at,)) for at in range(len(graph.operations)))
     sequence = OperationSequence(graph, tuple(range(len(groups))), (), (), "", groups)
@@ -32,9 +32,7 @@ def arranged(graph: Subgraph, times: Sequence[float], threads: int = 2) -> tuple
 
 @pytest.mark.parametrize("threads", [2, 3, 4])
 @pytest.mark.parametrize(("width", "length"), [(2, 1), (2, 5), (3, 2), (5, 3)])
-def test_what_needs_another_comes_after_it_and_threads_have_one_group_at_a_time(
-    width: int, length: int, threads: int
-) -> None:
+def test_dependencies_come_first_and_a_thread_runs_one_group_at_a_time(width: int, length: int, threads: int) -> None:
     graph = diamond(width, length)
     found, before = arranged(graph, [10.0] * threads, threads)
     assert not found.is_chain
@@ -61,20 +59,20 @@ def test_what_needs_another_comes_after_it_and_threads_have_one_group_at_a_time(
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
 )
-def test_where_nothing_is_gained_groups_run_one_after_the_other(graph: Subgraph, times: list[float], why: str) -> None:
+def test_groups_run_one_after_the_other_if_nothing_is_gained(graph: Subgraph, times: list[float], why: str) -> None:
     found, _ = arranged(graph, times)
     assert found.is_chain, why
     assert [at for group in found.groups for at in group.operations] == list(range(len(graph.operations)))
     assert found.needs == tuple(() if not at else (at - 1,) for at in range(len(found.groups)))
 
 
-def test_what_comes_before_and_after_all_others_has_the_threads_that_pay() -> None:
+def test_groups_outside_the_branches_get_the_threads_that_pay_off() -> None:
     for times, threads in (([10.0, 6.0], (0, 2)), ([10.0, 10.0], (0, 1))):
         found, _ = arranged(diamond(2, 4), times)
         assert found.groups[0].threads == threads
 
 
-def test_backends_that_run_groups_side_by_side_get_branches_in_one_sequence() -> None:
+def test_branches_form_one_sequence_for_backends_that_run_groups_side_by_side() -> None:
     class Both(ToyBackend):
         side_by_side = True
 
@@ -125,8 +123,8 @@ def test_branches_of_small_kernels_run_side_by_side_in_one_native_call(name: str
 
 
 def _everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Run all branches side by side, whatever that gains."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # such a plan is for no other program
+    """Run all branches side by side, whatever the estimated gain."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # such a plan must not reach other programs
     monkeypatch.setattr(arrange, "WORTH", float("inf"))
     monkeypatch.setattr(arrange, "LEAST", float("-inf"))
     monkeypatch.setattr(arrange, "OVERALL", float("inf"))
@@ -135,7 +133,7 @@ def _everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 @pytest.mark.parametrize("threads", [2, 3, 5])
 @pytest.mark.parametrize("stored", [False, True], ids=["floats", "bytes"])
 @pytest.mark.parametrize("seed", range(8))
-def test_random_graphs_give_the_same_bits_whatever_runs_side_by_side(
+def test_random_graphs_give_identical_bits_with_branches_side_by_side(
     seed: int, stored: bool, threads: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     package = onert.load(random_model(100 + seed, stored=stored))
@@ -146,7 +144,7 @@ def test_random_graphs_give_the_same_bits_whatever_runs_side_by_side(
 
 
 def test_random_graphs_have_branches_that_run_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """The test above looks at something."""
+    """Checks that the test above exercises something."""
     _everywhere(monkeypatch, tmp_path)
     found = 0
     for seed in range(8):
@@ -159,7 +157,7 @@ def test_a_model_that_gains_nothing_is_compiled_as_for_the_linear_executor() -> 
     package = onert.load(random_model(7, stored=False))
     linear, parallel = (onert.compile(package, executor=e, num_threads=2) for e in ("Linear", "Parallel"))
     if any(group.threads for group in _groups(parallel)):
-        pytest.skip("this one gains something")
+        pytest.skip("this model gains something")
     assert [step.sequence for step in parallel.main.steps] == [step.sequence for step in linear.main.steps]
     assert parallel.memory_plan == linear.memory_plan
     assert parallel.main.is_chain

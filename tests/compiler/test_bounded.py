@@ -1,4 +1,4 @@
-"""What only a run can count is computed natively in memory for the most there can be, with the same results."""
+"""Tensors of a length known only at run time are computed natively in memory for the largest, with equal results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from onert.ir.ops.vision_audio.boxes import BoxesPerClass
 
 Array = np.ndarray[Any, Any]
 Follow = Callable[[Builder, int, int], int]
-"""Writes what follows: given `x` f32[7, 5] and where it is above 0 as i64[n, 2]."""
+"""Writes the part under test, given `x` f32[7, 5] and the indices of its positive elements, i64[n, 2]."""
 
 
 _KINDS = (Reduction.SUM, Reduction.MEAN, Reduction.PROD, Reduction.MAX, Reduction.MIN)
@@ -42,30 +42,30 @@ def _int(b: Builder, *values: int) -> int:
 
 
 def _rows(b: Builder, x: int, places: int) -> int:
-    """The rows of x with an element above 0, once for each."""
+    """For each positive element of x, its row."""
     return b.add(Gather(0), x, b.add(Reshape(), b.add(Slice(), places, _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1)))
 
 
 def _back(b: Builder, x: int, places: int) -> int:
-    """The same from behind: what lies behind the indices is no 0."""
+    """Elements at indices counted from the end, so that indices beyond the count are not 0."""
     from_behind = b.add(Binary(BinaryKind.SUB), b.constant(np.int64([6, 4])), places)
     return b.add(GatherNd(), x, from_behind)
 
 
 def _behind(b: Builder, x: int, places: int) -> int:
-    """Rows, then some that are there in any case, then others."""
+    """Selected rows, then two fixed rows, then other selected rows."""
     others = b.add(Where(), b.add(Comparison(ComparisonKind.LESS), x, b.constant(np.float32(-0.5))))
     return b.add(Concat(0), _rows(b, x, places), b.add(Slice(), x, _int(b, 0, 0), _int(b, 2, -1)), _rows(b, x, others))
 
 
 def _reduced(kind: Reduction, keep_dims: bool = False) -> Follow:
-    """Of rows, along their number and the columns; their number alone where dimensions are kept."""
+    """A reduction of selected rows along both axes, or along the computed axis only if dimensions are kept."""
     axes = (0,) if keep_dims else (1, 0)
     return lambda b, x, p: b.add(Reduce(kind, keep_dims), _rows(b, x, p), _int(b, *axes))
 
 
 def _picked(b: Builder, x: int, places: int) -> int:
-    """Of rows that were found those whose numbers were found: column 1 of the places, at most 4."""
+    """Selected rows gathered by computed indices: the columns, at most 4, of the positive elements in row 0."""
     small = b.add(
         Where(), b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(0), x, b.constant(np.int32(0))), _zero(b))
     )
@@ -77,12 +77,12 @@ def _zero(b: Builder) -> int:
 
 
 def _number(b: Builder, places: int) -> int:
-    """How many there are, as a scalar."""
+    """The number of indices, as a scalar."""
     return b.add(Gather(0), b.add(ShapeOf(), places), b.constant(np.int32(0)))
 
 
 def _numbered(b: Builder, x: int, places: int) -> int:
-    """The numbers of the columns of the places, as a column."""
+    """The indices plus their positions; the count is the last entry of a shape."""
     shape = b.add(ShapeOf(DType.INT64), b.add(Transpose(), places, _int(b, 1, 0)))
     length = b.add(StridedSlice(shrink_axis_mask=1), shape, _int(b, -1), _int(b, 2), _int(b, 1))
     found = b.add(Range(), b.constant(np.int64(0)), length, b.constant(np.int64(1)))
@@ -90,20 +90,20 @@ def _numbered(b: Builder, x: int, places: int) -> int:
 
 
 def _top(b: Builder, x: int, places: int) -> int:
-    """The largest elements, at most 9 of them."""
+    """The largest elements, at most 9."""
     k = b.add(Binary(BinaryKind.MINIMUM), _number(b, places), b.constant(np.int32(9)))
     return b.add_many(TopK(), b.add(GatherNd(), x, places), k)[0]
 
 
 def _top_columns(b: Builder, x: int, places: int) -> int:
-    """Where in each row of x the largest are: as many as were found in the first row."""
+    """For each row of x, the columns of its k largest elements; k is the number of positive elements in row 0."""
     first = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(0), x, b.constant(np.int32(0))), _zero(b))
     k = b.add(Reduce(Reduction.SUM), b.add(Cast(DType.INT32), first), _int(b, 0))
     return b.add_many(TopK(DType.INT64), x, k)[1]
 
 
 def _named(b: Builder, x: int, places: int) -> int:
-    """Rows that the elements themselves name, which are above 0: behind them stands an index that there is not."""
+    """Rows selected by the values of positive elements; beyond the count, the index may be out of range."""
     elements = b.add(Binary(BinaryKind.MUL), b.add(GatherNd(), x, places), b.constant(np.float32(6)))
     return b.add(Gather(0), x, b.add(Cast(DType.INT32), elements))
 
@@ -169,7 +169,7 @@ STAYING: dict[str, Follow] = {
         b.constant(np.float32(1)),
     ),
 }
-"""What needs to know how many there are."""
+"""Operations that need the count itself."""
 
 
 def _model(follow: Follow) -> Package:
@@ -192,7 +192,7 @@ def _evaluated(program: onert.Program) -> list[type]:
 
 
 @pytest.mark.parametrize("name", FOLLOWING)
-def test_what_treats_entries_alike_is_native(name: str, tmp_path: Path) -> None:
+def test_operations_that_treat_entries_uniformly_are_native(name: str, tmp_path: Path) -> None:
     package = _model(FOLLOWING[name])
     program = onert.compile(package, num_threads=1)
     assert set(_evaluated(program)) <= {FirstEntries}
@@ -207,7 +207,7 @@ def test_what_treats_entries_alike_is_native(name: str, tmp_path: Path) -> None:
     "name", ["rows, others and yet others", "rows of rows", "the largest elements", "their mean by column"]
 )
 @pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
-def test_every_executor_runs_what_takes_entries_together(name: str, executor: str) -> None:
+def test_every_executor_runs_operations_that_combine_entries(name: str, executor: str) -> None:
     package = _model(FOLLOWING[name])
     execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
     expected = onert.Execution(onert.compile(package, backends=("reference",)))
@@ -217,12 +217,12 @@ def test_every_executor_runs_what_takes_entries_together(name: str, executor: st
 
 
 @pytest.mark.parametrize("name", STAYING)
-def test_what_needs_their_number_waits_for_it(name: str) -> None:
+def test_operations_that_need_the_count_wait_for_it(name: str) -> None:
     package = _model(STAYING[name])
     program = onert.compile(package, num_threads=1)
     assert set(_evaluated(program)) - {FirstEntries}
     given = _given(0.8)
-    given[0] = given[:, 0] = -1  # no place is 0, which is no divisor
+    given[0] = given[:, 0] = -1  # no index is 0
     (mine,), (theirs,) = (
         list(onert.Execution(each).run([given]).values())
         for each in (program, onert.compile(package, backends=("reference",)))
@@ -235,7 +235,7 @@ _BOUNDS = [(0, 3), (2, 5), (0, 0), (4, 2), (-3, -1), (-99, 99), (6, 1 << 40), (-
 
 @pytest.mark.parametrize(("axis", "other"), [(0, 1), (1, 1), (1, 2), (1, -1)])
 @pytest.mark.parametrize("form", ["begin", "end", "both", "end of all"])
-def test_slices_with_bounds_of_the_run_are_native(form: str, axis: int, other: int, tmp_path: Path) -> None:
+def test_slices_with_bounds_computed_at_run_time_are_native(form: str, axis: int, other: int, tmp_path: Path) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
     wide = form != "end"
@@ -273,22 +273,22 @@ _SLICES = [UniqueSlices(None, True), UniqueSlices(None, False), UniqueSlices(0, 
 
 
 @pytest.mark.parametrize("name", _GIVEN)
-def test_different_elements_are_found_natively(name: str) -> None:
+def test_distinct_elements_are_found_natively(name: str) -> None:
     given = _GIVEN[name]
     kinds = [Unique(), Unique(DType.INT64), *(_SLICES if given.dtype.kind in "iu" else ())]
     b = Builder()
     x = b.input(TensorType(DType.from_numpy(given.dtype), given.shape), "x")
     package = Package((b.model([found for kind in kinds for found in b.add_many(kind, x)]),), "different")
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) <= {FirstEntries, Copy}  # of outputs that are one
+    assert set(_evaluated(program)) <= {FirstEntries, Copy}  # of outputs that are the same tensor
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     for array in (given, given[::-1].copy(), np.full_like(given, given[0])):
         for mine, theirs in zip(execution.run([array]).values(), expected.run([array]).values(), strict=True):
             np.testing.assert_array_equal(mine, theirs, strict=True)
 
 
-def test_rows_of_different_indices_are_native_in_a_bundle(tmp_path: Path) -> None:
-    """As recommenders look rows up: once for each different index, in a matrix of them."""
+def test_looking_up_rows_of_distinct_indices_is_native_in_a_bundle(tmp_path: Path) -> None:
+    """As in recommenders: each distinct index is looked up once, then the rows are expanded."""
     b = Builder()
     indices = b.input(TensorType(DType.INT64, (3, 4)), "indices")
     table = b.constant(np.arange(40, dtype=np.float32).reshape(20, 2))
@@ -303,7 +303,7 @@ def test_rows_of_different_indices_are_native_in_a_bundle(tmp_path: Path) -> Non
 
 
 def _beyond(b: Builder, x: int, places: int) -> int:
-    """The row of those found that stands at 20."""
+    """Row 20 of fewer selected rows."""
     return b.add(Gather(0), _rows(b, x, places), b.constant(np.int64([20])))
 
 
@@ -314,7 +314,7 @@ def _too_many(b: Builder, x: int, places: int) -> int:
 
 
 @pytest.mark.parametrize(("follow", "number"), [(_beyond, 20), (_too_many, 19)])
-def test_what_takes_more_than_there_is_fails(follow: Follow, number: int, tmp_path: Path) -> None:
+def test_reading_more_entries_than_there_are_fails(follow: Follow, number: int, tmp_path: Path) -> None:
     package = _model(follow)
     program = onert.compile(package, num_threads=1)
     assert set(_evaluated(program)) <= {FirstEntries}
@@ -326,7 +326,7 @@ def test_what_takes_more_than_there_is_fails(follow: Follow, number: int, tmp_pa
 
 
 def _detector() -> Package:
-    """Boxes as exporters write them: suppressed for each class, then gathered with their scores."""
+    """A detector as exporters write it: boxes suppressed for each class, then gathered with their scores."""
     b = Builder()
     boxes = b.input(TensorType(DType.FLOAT32, (1, 20, 4)), "boxes")
     scores = b.input(TensorType(DType.FLOAT32, (1, 3, 20)), "scores")
@@ -345,7 +345,7 @@ def _boxes() -> list[Array]:
     return [boxes.astype(np.float32), rng.uniform(0, 1, (1, 3, 20)).round(1).astype(np.float32)]
 
 
-def test_boxes_of_classes_are_suppressed_natively() -> None:
+def test_boxes_are_suppressed_per_class_natively() -> None:
     package = _detector()
     program = onert.compile(package, num_threads=1)
     assert set(_evaluated(program)) == {FirstEntries}
@@ -355,7 +355,7 @@ def test_boxes_of_classes_are_suppressed_natively() -> None:
         np.testing.assert_array_equal(one, other, strict=True)
 
 
-def test_a_bundle_says_how_many_entries_of_an_output_count(tmp_path: Path) -> None:
+def test_a_bundle_returns_the_number_of_valid_entries_of_each_output(tmp_path: Path) -> None:
     package = _detector()
     onert.bundle(package, tmp_path, cpu="native")
     loaded = onert.load_bundle(tmp_path)
@@ -367,8 +367,8 @@ def test_a_bundle_says_how_many_entries_of_an_output_count(tmp_path: Path) -> No
         np.testing.assert_array_equal(np.take(mine, np.arange(int(length)), axis), expected)
 
 
-def test_large_results_wait_for_their_number() -> None:
-    """The places of a million elements, and rows for all of them, would be kept for two."""
+def test_large_results_wait_for_their_count() -> None:
+    """Indices for a million elements, and rows for all of them, would be allocated to hold two."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1 << 12, 256)), "x")
     places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(0))))

@@ -1,4 +1,4 @@
-"""A choice among several graphs runs natively, in process and in bundles."""
+"""Choices among several graphs (Case) run natively, in process and in bundles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _choice(count: int, shape: tuple[int, ...] = ()) -> Subgraphs:
 
 @pytest.mark.parametrize("shape", [(), (1,)])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_choice_runs_the_branch_of_its_number_and_the_last_for_any_other(
+def test_a_case_runs_the_selected_branch_and_the_last_one_for_any_other_index(
     count: int, shape: tuple[int, ...], tmp_path: Path
 ) -> None:
     package = Package((_choice(count, shape),), "choice")
@@ -54,7 +54,7 @@ def test_a_choice_runs_the_branch_of_its_number_and_the_last_for_any_other(
             np.testing.assert_array_equal(*run([np.full(shape, index, np.int32), x]).values(), expected, strict=True)
 
 
-def test_a_choice_among_too_many_stays() -> None:
+def test_a_case_with_too_many_branches_is_not_rewritten() -> None:
     model = _choice(MOST_ENDS // 3 + 1)
     assert in_pairs(model) is model
     assert in_pairs(_choice(3)) is not model

@@ -1,4 +1,4 @@
-"""The place of an extreme is found among integers where these are in the order of the floats, and the same one is."""
+"""Arg-max and arg-min compare quantised integers instead of floats if both have the same order and ties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _dequantize(dtype: DType, quantization: Quantization | None, to: DType = DTy
 
 
 def _times(scale: float) -> Callable[[Builder], int]:
-    """How ONNX's bytes become floats."""
+    """Dequantisation as ONNX writes it."""
 
     def write(b: Builder) -> int:
         x = b.add(Cast(DType.FLOAT32), b.input(TensorType(DType.UINT8, SHAPE)))
@@ -58,12 +58,12 @@ STAY = {
 
 @pytest.mark.parametrize("kind", Extreme)
 @pytest.mark.parametrize("name", FOUND)
-def test_the_place_among_integers_is_that_among_floats(name: str, kind: Extreme) -> None:
+def test_the_index_found_among_integers_is_the_one_among_floats(name: str, kind: Extreme) -> None:
     graph = _graph(FOUND[name], kind)
     found = remove_dead(compare_bytes(graph))
     assert [type(o.op) for o in found.operations] == [ArgReduce]
     limits = np.iinfo(graph.type(graph.inputs[0]).dtype.numpy)
-    few = np.random.default_rng(1).integers(limits.min, limits.min + 9, SHAPE)  # many are equal
+    few = np.random.default_rng(1).integers(limits.min, limits.min + 9, SHAPE)  # with many ties
     for values in (few, np.random.default_rng(2).integers(limits.min, limits.max, SHAPE, endpoint=True)):
         x = values.astype(limits.dtype)
         (expected,) = by_meaning(graph, [x])
@@ -73,6 +73,6 @@ def test_the_place_among_integers_is_that_among_floats(name: str, kind: Extreme)
 
 
 @pytest.mark.parametrize("name", STAY)
-def test_floats_in_another_order_are_compared_themselves(name: str) -> None:
+def test_floats_in_an_order_other_than_their_integers_are_compared_as_floats(name: str) -> None:
     graph = _graph(STAY[name])
     assert compare_bytes(graph) is graph

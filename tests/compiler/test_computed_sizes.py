@@ -1,4 +1,4 @@
-"""Operations whose results are as large as a run computes are native where that has a bound, with the same results."""
+"""Operations whose result sizes are computed at run time are native if the sizes are bounded, with equal results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _floats(b: Builder, *shape: int) -> int:
 
 
 def _vector(b: Builder, *numbers: int) -> int:
-    """Scalars as a row."""
+    """Scalars as a vector."""
     return b.add(Pack(0), *numbers)
 
 
@@ -58,7 +58,7 @@ def _flat(b: Builder, rows: int) -> int:
 
 
 def _padded(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """To six rows in any case, as detectors give them; and by as many as there are."""
+    """Padding to six rows, as in detectors, and by a computed number of rows."""
     full = b.add(
         Pad(),
         rows,
@@ -73,7 +73,7 @@ def _padded(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _sliced(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Of rows and columns; from behind; the last one (there is one for `n` above 0)."""
+    """Slices of rows and columns, slices from the end, and the last row."""
     cut = StridedSlice(begin_mask=1)
     ends = _vector(b, _less(b, 5, n), number(b, 3))
     last = StridedSlice(shrink_axis_mask=1, begin_mask=2, end_mask=2)
@@ -88,7 +88,7 @@ def _sliced(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _taken(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """The two largest of each column and the best, of the rows and one that is there in any case."""
+    """The two largest and the best of each column, over the selected rows and two fixed ones."""
     columns = b.add(
         Transpose(), b.add(Concat(0), rows, b.add(Slice(), x, row_of(b, 0, 0), row_of(b, 2, -1))), row_of(b, 1, 0)
     )
@@ -162,14 +162,14 @@ def _layers(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _attended(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Sums along the rows: of what two queries attend to, and of the rows' products with themselves."""
+    """Sums over the selected rows: attention of two queries, and products of the rows with themselves."""
     shares = b.add(Softmax(), b.add(BatchMatMul(adjoint_y=True), _floats(b, 2, 4), rows))
-    powers = b.add(Unary(UnaryKind.EXP), rows)  # which are no 0 behind the rows that count
+    powers = b.add(Unary(UnaryKind.EXP), rows)  # not 0 beyond the count
     return [b.add(BatchMatMul(), shares, powers), b.add(Einsum("ni,nj->ij"), rows, powers)]
 
 
 def _recurrent(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Each row is a sequence of two steps."""
+    """Each selected row is a sequence of two steps."""
     steps = b.add(Transpose(), b.add(Reshape(), rows, row_of(b, -1, 2, 2)), row_of(b, 1, 0, 2))
     h = b.add(Fill(), _vector(b, n, number(b, 3)), b.constant(np.float32(0)))
     gates = [_floats(b, 3, 2) for _ in range(4)] + [_floats(b, 3, 3) for _ in range(4)]
@@ -199,7 +199,7 @@ def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _found_again(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Those of the rows whose second element is above 0, and boxes of them."""
+    """The selected rows whose second element is positive, and suppressed boxes made of the selected rows."""
     places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), column_of(b, rows, 1), b.constant(np.float32(0))))
     again = b.add(Gather(0), rows, b.add(Squeeze((1,)), places))
     ends = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.ABS), rows), b.constant(np.float32([0, 0, 1, 1])))
@@ -231,7 +231,7 @@ MODELS: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_a_count_sizes_is_native(name: str, tmp_path: Path) -> None:
+def test_operations_sized_by_a_count_are_native(name: str, tmp_path: Path) -> None:
     package = package_of(MODELS[name])
     program = onert.compile(package, num_threads=1)
     assert evaluated(program) <= {FirstEntries, Copy}
@@ -294,11 +294,11 @@ REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
     ),
     "parts that do not add up": (_parts_that_may_not_add_up, (0, 1, 2, 4, 5, 6)),
 }
-"""And for how many rows."""
+"""Models, and the numbers of rows for which they fail."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_refused_natively(name: str) -> None:
+def test_impossible_counts_are_rejected_natively(name: str) -> None:
     write, refused = REFUSED[name]
     package = package_of(write)
     program = onert.compile(package, num_threads=1)
@@ -316,7 +316,7 @@ def test_what_cannot_be_is_refused_natively(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", [Pad(), Tile()], ids=lambda op: op.label)
-def test_sizes_beyond_all_memory_beside_what_counts_are_refused(op: Pad | Tile) -> None:
+def test_sizes_beyond_all_memory_are_rejected_beside_a_counted_axis(op: Pad | Tile) -> None:
     def write(b: Builder, x: int, n: int, rows: int) -> list[int]:
         own, zero, huge = b.add(Cast(DType.INT64), n), b.constant(np.int64(0)), b.constant(np.int64(1 << 40))
         if isinstance(op, Tile):

@@ -1,4 +1,4 @@
-"""Claims about steps that may run at a time: what waits for what, threads shared among them, and which is urgent."""
+"""Concurrent steps: their dependencies, how they share threads, and their priorities."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TWO_CHAINS = ((), (), (0,), (1,))
         (TWO_CHAINS, {(0, 2), (1, 3)}),
     ],
 )
-def test_what_must_have_run_before_is_known_through_others(
+def test_reachability_includes_indirect_dependencies(
     dependencies: tuple[tuple[int, ...], ...], pairs: set[tuple[int, int]]
 ) -> None:
     assert set(map(tuple, np.argwhere(reachability(dependencies)).tolist())) == pairs
@@ -50,20 +50,20 @@ def test_what_must_have_run_before_is_known_through_others(
         (TWO_CHAINS, [2, 2, 2, 2], 6, [2, 2, 2, 2]),
     ],
 )
-def test_steps_that_run_beside_others_share_the_threads(
+def test_concurrent_steps_share_the_threads(
     dependencies: tuple[tuple[int, ...], ...], others: list[int], threads: int, shares: list[int]
 ) -> None:
     assert beside(dependencies) == others
     assert threads_for(dependencies, threads) == shares
 
 
-def test_a_step_is_as_urgent_as_the_longest_way_from_it_to_the_end() -> None:
+def test_the_rank_of_a_step_is_the_length_of_the_longest_path_to_the_end() -> None:
     assert ranks(CHAIN, [1, 2, 3, 4]) == (10, 9, 7, 4)
     assert ranks(DIAMOND, [1, 2, 5, 4]) == (10, 6, 9, 4)
     assert ranks(TWO_CHAINS, [1, 5, 3, 1]) == (4, 6, 3, 1)
 
 
-def test_guesses_count_arithmetic_and_memory() -> None:
+def test_guessed_costs_count_arithmetic_and_memory() -> None:
     d = Draft()
     x = d.input(100, name="x")
     graph = d.graph(d.op(ToyAdd(), x, d.op(ToyScale(), x)))
@@ -72,7 +72,7 @@ def test_guesses_count_arithmetic_and_memory() -> None:
 
 
 def effects(*kinds: str) -> Subgraph:
-    """Reads and writes of state, and operations without effects, each on an input of its own."""
+    """Reads and writes of state and operations without effects, each with an input of its own."""
     d = Draft()
     made = {"read": ToyRead(), "write": ToyWrite(), "none": ToyScale()}
     return d.graph(*(d.op(made[kind], d.input(2, name=f"x{at}")) for at, kind in enumerate(kinds)))
@@ -89,14 +89,14 @@ def effects(*kinds: str) -> Subgraph:
         (("write", "none", "read", "none", "write"), ((), (), (0,), (), (0, 2))),
     ],
 )
-def test_reads_keep_no_order_among_themselves_and_writes_keep_it_with_all(
+def test_reads_are_unordered_and_writes_are_ordered_with_everything(
     kinds: tuple[str, ...], before: tuple[tuple[int, ...], ...]
 ) -> None:
     graph = effects(*kinds)
     assert predecessors(graph, (Effect.NONE,), {}) == before
 
 
-def test_what_a_called_subgraph_does_keeps_its_order() -> None:
+def test_calls_are_ordered_by_the_effects_of_the_subgraphs_they_call() -> None:
     writes = Draft()
     body = writes.graph(writes.op(ToyWrite(), writes.input(2)))
     reads = Draft()
@@ -110,7 +110,7 @@ def test_what_a_called_subgraph_does_keeps_its_order() -> None:
 
 
 class Grouping(ToyBackend):
-    """Groups as it is told to."""
+    """Returns preset groups."""
 
     groups: tuple[Group, ...] = ()
 
@@ -128,7 +128,7 @@ class Grouping(ToyBackend):
         ((Group((0, 1, 1, 2)),), "once"),
     ],
 )
-def test_a_backend_that_groups_wrongly_is_refused(groups: tuple[Group, ...], sentence: str) -> None:
+def test_a_backend_that_groups_wrongly_is_rejected(groups: tuple[Group, ...], sentence: str) -> None:
     backend = Grouping("grouping")
     backend.groups = groups
     with pytest.raises(BackendError, match=sentence):
@@ -136,7 +136,7 @@ def test_a_backend_that_groups_wrongly_is_refused(groups: tuple[Group, ...], sen
 
 
 @pytest.mark.parametrize("op", [ToyWrite(), Call(1)], ids=["writes", "calls"])
-def test_a_backend_that_turns_effects_round_is_refused(op: Any) -> None:
+def test_a_backend_that_reorders_effects_is_rejected(op: Any) -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(), inner.input(4)))
     d = Draft()
@@ -148,11 +148,11 @@ def test_a_backend_that_turns_effects_round_is_refused(op: Any) -> None:
         compile(Package((Subgraphs((graph, body)),)), Options(num_threads=1, optimize=False), [backend])
 
 
-# ---- results of each step, and where they lie
+# ---- results of each step, and where they are stored
 
 
 def read_inside_and_outside() -> Subgraph:
-    """A tensor that is an output, that its own step reads, and that a branch reads as well."""
+    """A tensor that is an output, is read by its own step, and is read by a branch."""
     d = Draft()
     x = d.input(4, name="x")
     a = d.op(ToyScale(2.0), x)
@@ -161,7 +161,7 @@ def read_inside_and_outside() -> Subgraph:
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_a_result_that_its_own_step_reads_leaves_it_where_it_is_an_output(executor: str) -> None:
+def test_an_output_that_its_own_step_reads_leaves_the_step(executor: str) -> None:
     compiled = program(read_inside_and_outside(), [ToyBackend("all")], executor=executor)
     assert [o.tolist() for o in Run(compiled)(np.ones(4, np.float32))] == [[2.0] * 4, [6.0] * 4, [8.0] * 4]
     graph = compiled.main.subgraph
@@ -173,7 +173,7 @@ def test_a_result_that_its_own_step_reads_leaves_it_where_it_is_an_output(execut
     ("executor", "steps"),
     [("Dataflow", [["0"], ["1", "3"], ["2", "4"]]), ("Parallel", [["0"], ["2"], ["1", "3"], ["4"]])],
 )
-def test_a_chain_ends_where_others_read_what_it_makes_and_branches_that_run_at_a_time_where_they_are_joined(
+def test_steps_end_where_several_read_a_result_and_where_parallel_branches_join(
     executor: str, steps: list[list[str]]
 ) -> None:
     d = Draft()
@@ -199,12 +199,12 @@ def backends_used(compiled: Program) -> list[str]:
     return [step.backend for step in compiled.main.steps]
 
 
-def test_backends_change_as_seldom_as_the_order_of_operations_allows() -> None:
+def test_backends_alternate_as_rarely_as_dependencies_allow() -> None:
     backends: list[Backend] = [ToyBackend("scales", [ToyScale]), ToyBackend("adds", [ToyAdd])]
     assert backends_used(program(fan(5), backends, optimize=False)) == ["scales", "adds"]
 
 
-def test_the_first_operation_of_the_file_decides_which_backend_begins() -> None:
+def test_the_first_operation_of_the_file_decides_which_backend_starts() -> None:
     d = Draft()
     x, y = d.input(4, name="x"), d.input(4, name="y")
     graph = d.graph(d.op(ToyAdd(), x, y), d.op(ToyScale(2.0), x), d.op(ToyAdd(), y, y))
@@ -212,7 +212,7 @@ def test_the_first_operation_of_the_file_decides_which_backend_begins() -> None:
     assert backends_used(program(graph, backends, optimize=False)) == ["adds", "scales"]
 
 
-def test_a_tensor_goes_to_a_device_once_for_all_that_read_it_there() -> None:
+def test_a_tensor_is_copied_to_a_device_once_for_all_its_readers_there() -> None:
     backends: list[Backend] = [ToyBackend("device", [ToyScale], ELSEWHERE), ToyBackend("builtin")]
     compiled = program(fan(4), backends, optimize=False)
     permutes = [str(o) for o in compiled.main.subgraph.operations if o.op.name() == "Permute"]
@@ -222,14 +222,14 @@ def test_a_tensor_goes_to_a_device_once_for_all_that_read_it_there() -> None:
 
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
 @pytest.mark.parametrize("reader", [ToyAdd, ToyScale])
-def test_state_that_a_device_computes_is_where_it_is_read(executor: str, reader: type[Op]) -> None:
+def test_state_computed_by_a_device_is_stored_where_it_is_read(executor: str, reader: type[Op]) -> None:
     d = Draft()
     x, total = d.input(3, name="x"), d.variable(3)
     new = d.op(ToyAdd(), x, total)
     graph = d.graph(d.op(ToyScale(10.0), total if reader is ToyScale else x), state=[(total, new)])
     compiled = program(graph, [ToyBackend("device", [ToyAdd], ELSEWHERE), ToyBackend("builtin")], executor=executor)
     routine = compiled.main
-    home = "elsewhere" if reader is ToyAdd else "host"  # where ToyScale is run
+    home = "elsewhere" if reader is ToyAdd else "host"  # where ToyScale runs
     assert [routine.memories[u.source].name for u in routine.subgraph.state] == [home]
     assert [routine.memories[u.variable].name for u in routine.subgraph.state] == [home]
     run = Run(compiled)

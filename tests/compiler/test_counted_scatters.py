@@ -1,4 +1,4 @@
-"""Entries put into tensors, and the largest ones found, where only a run knows how many there are run natively."""
+"""Scatters and top-k of a number of entries known only at run time run natively."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .counted_rows import Write, column_of, evaluated, number, package_of, row_o
 
 
 def _places(b: Builder, n: int, most: int = 6) -> int:
-    """The numbers below a count, backwards from the largest that there can be."""
+    """The numbers below a count, subtracted from the largest possible index."""
     found = b.add(Range(), number(b, 0), n, number(b, 1))
     return b.add(Binary(BinaryKind.SUB), number(b, most - 1), found)
 
@@ -34,7 +34,7 @@ def _column(b: Builder, places: int) -> int:
 
 
 def _rows_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Found rows into known ones, known ones into found ones, and found ones into as many."""
+    """Selected rows into fixed ones, fixed rows into selected ones, and selected ones into as many."""
     upwards = _column(b, b.add(Range(), number(b, 0), n, number(b, 1)))
     twice = b.add(Concat(0), rows, rows)
     pairs = b.constant(np.int32([[1, 2], [0, 3]]))
@@ -54,7 +54,7 @@ def _rows_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _sums_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Into zeros in a computed shape, known rows and found ones."""
+    """Fixed and selected rows scattered into zeros of a computed shape."""
     more = b.add(Binary(BinaryKind.ADD), n, number(b, 2))
     ones = b.constant(np.ones((2, 4), np.float32))
     upwards = _column(b, b.add(Range(), number(b, 0), n, number(b, 1)))
@@ -90,7 +90,7 @@ def _elements_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _largest(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Of each row that was found, some and as many as a run says; of as many columns as were found one."""
+    """Of each selected row, a constant and a computed number of elements; of a computed number of columns, one."""
     some = b.add_many(TopK(), rows, number(b, 2))
     asked = b.add_many(TopK(DType.INT64), rows, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 3)))
     columns = b.add(Transpose(), b.add(Concat(0), rows, rows), row_of(b, 1, 0))
@@ -105,11 +105,11 @@ WRITTEN: dict[str, Write] = {
     "largest": _largest,
 }
 LEAST = {"rows": 2, "elements": 1}
-"""Rows without which there are no places that are named."""
+"""The smallest number of rows for which all indices exist."""
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_they_run_natively(name: str) -> None:
+def test_scatters_and_top_k_of_a_computed_size_are_native(name: str) -> None:
     package = package_of(WRITTEN[name])
     program = onert.compile(package, num_threads=1)
     assert evaluated(program) <= {FirstEntries, Copy}
@@ -140,7 +140,7 @@ def _no_picture(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 @pytest.mark.parametrize("write", [_beyond, _beyond_sums, _beyond_elements, _no_picture])
-def test_places_that_a_run_does_not_have_are_refused(write: Write) -> None:
+def test_indices_beyond_a_computed_size_are_rejected(write: Write) -> None:
     program = onert.compile(package_of(write), num_threads=1)
     assert evaluated(program) <= {FirstEntries, Copy}
     execution = onert.Execution(program)

@@ -1,4 +1,4 @@
-"""Claims about the tables that tools print, and about programs that several threads ask for."""
+"""Tables printed by the tools, and specialising a program from several threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compiled() -> Program:
     return compile(Package((Subgraphs((graph,)),)), Options(), [ToyBackend("fast", [ToyScale]), ToyBackend("builtin")])
 
 
-def test_the_operations_table_names_step_backend_and_operands() -> None:
+def test_the_operations_table_lists_steps_backends_and_operands() -> None:
     program = compiled().specialize({0: (2, 2)})
     assert str(operations_table(program.main)).splitlines() == [
         "step  backend  operation             kind      reads  makes",
@@ -33,7 +33,7 @@ def test_the_operations_table_names_step_backend_and_operands() -> None:
     ]
 
 
-def test_the_plan_table_says_where_tensors_lie_and_which_share() -> None:
+def test_the_plan_table_lists_offsets_and_shared_memory() -> None:
     program = compiled().specialize({0: (2, 2)})
     assert str(plan_table(program.main.subgraph, program.memory_plan["host"])).splitlines() == [
         "tensor  from  to  bytes  type       shares",
@@ -44,7 +44,7 @@ def test_the_plan_table_says_where_tensors_lie_and_which_share() -> None:
     assert memory_lines(program) == ("host: 128 bytes for 3 tensors by Best, at least 128 needed",)
 
 
-def test_threads_may_ask_for_shapes_at_a_time() -> None:
+def test_threads_may_specialize_a_program_concurrently() -> None:
     program = compiled()
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda i: program.specialize({0: (1 + i % 3, 2)}), range(48)))

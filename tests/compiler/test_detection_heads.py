@@ -1,4 +1,4 @@
-"""What detectors do behind their networks, as exporters write it, runs natively from first to last."""
+"""Detection heads, as exporters write them, run natively from end to end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _real(b: Builder, value: float) -> int:
 
 
 def _inputs(b: Builder) -> tuple[int, int]:
-    """Boxes as two corners, f32[24, 4], and what a network says of classes, f32[24, 3]."""
+    """Boxes as two corners, f32[24, 4], and class logits, f32[24, 3]."""
     boxes = b.input(TensorType(DType.FLOAT32, (BOXES, 4)), "boxes")
     return boxes, b.input(TensorType(DType.FLOAT32, (BOXES, CLASSES)), "logits")
 
@@ -54,8 +54,8 @@ def _length(b: Builder, x: int) -> int:
     return b.add(Gather(0), b.add(ShapeOf(), x), _one(b, 0))
 
 
-def _kept(b: Builder, boxes: int, scores: int, most: int) -> int:
-    """Which of boxes [n, 4] stay by scores [n], as exporters write it for ONNX: the best first."""
+def _suppressed(b: Builder, boxes: int, scores: int, most: int) -> int:
+    """Indices of the boxes [n, 4] that survive suppression by scores [n], best first, as exporters to ONNX write it."""
     together = b.add(ExpandDims(), boxes, _one(b, 0))
     rows = b.add(ExpandDims(), b.add(ExpandDims(), scores, _one(b, 0)), _one(b, 0))
     found = b.add(BoxesPerClass(), together, rows, b.constant(np.int64(most)), _real(b, 0.4), _real(b, 0.0))
@@ -63,7 +63,7 @@ def _kept(b: Builder, boxes: int, scores: int, most: int) -> int:
 
 
 def _two_stages(b: Builder) -> list[int]:
-    """torchvision: what is above a threshold of any class, without small ones, classes moved apart, the best seven."""
+    """torchvision: class scores above a threshold, without small boxes, classes moved apart, the best seven."""
     boxes, logits = _inputs(b)
     shares = b.add(Softmax(), logits)
     found = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), shares, _real(b, 0.3)))
@@ -77,7 +77,7 @@ def _two_stages(b: Builder) -> list[int]:
     widest = b.add(Binary(BinaryKind.ADD), b.add(Reduce(Reduction.MAX), chosen, _row(b, 0, 1)), _real(b, 1))
     apart = b.add(Binary(BinaryKind.MUL), b.add(Cast(DType.FLOAT32), label), widest)
     moved = b.add(Binary(BinaryKind.ADD), chosen, b.add(ExpandDims(), apart, _one(b, 1)))
-    keep = b.add(StridedSlice(begin_mask=1), _kept(b, moved, scores, BOXES), _row(b, 0), _row(b, 7), _row(b, 1))
+    keep = b.add(StridedSlice(begin_mask=1), _suppressed(b, moved, scores, BOXES), _row(b, 0), _row(b, 7), _row(b, 1))
     return [b.add(Gather(0), x, keep) for x in (chosen, scores, label)]
 
 
@@ -91,7 +91,7 @@ def _one_stage(b: Builder) -> list[int]:
     )
     label = b.add(Gather(0), b.add(ArgReduce(Extreme.MAX), scores, _row(b, 1)), above)
     chosen, score = b.add(Gather(0), boxes, above), b.add(Gather(0), best, above)
-    keep = _kept(b, chosen, score, 9)
+    keep = _suppressed(b, chosen, score, 9)
     columns = [
         b.add(ExpandDims(), b.add(Gather(0), x, keep), _one(b, 1)) for x in (score, b.add(Cast(DType.FLOAT32), label))
     ]
@@ -101,7 +101,7 @@ def _one_stage(b: Builder) -> list[int]:
 
 
 def _padded(b: Builder) -> list[int]:
-    """TensorFlow's detectors: each class suppressed on its own, all joined, the best six of them, zeros behind."""
+    """TensorFlow's detectors: each class suppressed on its own, all joined, the best six, padded with zeros."""
     boxes, logits = _inputs(b)
     scores = b.add(Unary(UnaryKind.LOGISTIC), logits)
     chosen, values, labels = [], [], []
@@ -109,10 +109,10 @@ def _padded(b: Builder) -> list[int]:
         own = b.add(Gather(1), scores, _one(b, number))
         limits = _one(b, 5), _real(b, 0.4), _real(b, 0.5)
         indices, valid = b.add_many(NonMaxSuppression(), boxes, own, *limits)
-        kept = b.add(StridedSlice(), indices, _row(b, 0), b.add(Reshape(), valid, _row(b, 1)), _row(b, 1))
-        chosen.append(b.add(Gather(0), boxes, kept))
-        values.append(b.add(Gather(0), own, kept))
-        shape = b.add(ShapeOf(), kept)
+        survivors = b.add(StridedSlice(), indices, _row(b, 0), b.add(Reshape(), valid, _row(b, 1)), _row(b, 1))
+        chosen.append(b.add(Gather(0), boxes, survivors))
+        values.append(b.add(Gather(0), own, survivors))
+        shape = b.add(ShapeOf(), survivors)
         labels.append(b.add(BroadcastTo(), _real(b, number), shape))
     box, value, label = (b.add(Concat(0), *each) for each in (chosen, values, labels))
     most = b.add(Binary(BinaryKind.MINIMUM), _length(b, value), _one(b, 6))
@@ -126,7 +126,7 @@ def _padded(b: Builder) -> list[int]:
 
 
 def _for_each_class(b: Builder) -> list[int]:
-    """ONNX's own operator for all classes at once, and rows of what it found."""
+    """ONNX's operator for all classes at once, and one row for each detection."""
     boxes, logits = _inputs(b)
     scores = b.add(
         ExpandDims(), b.add(Transpose(), b.add(Unary(UnaryKind.LOGISTIC), logits), _row(b, 1, 0)), _one(b, 0)
@@ -149,7 +149,7 @@ HEADS: dict[str, Callable[[Builder], list[int]]] = {
 
 
 def _given(seed: int) -> list[Array]:
-    """Boxes, and logits that are low, drawn, or high."""
+    """Boxes, and logits that are centred, low or high."""
     rng = np.random.default_rng(seed)
     corners = rng.uniform(0, 3, (BOXES, 2))
     boxes = np.concatenate([corners, corners + rng.uniform(0.2, 1.5, (BOXES, 2))], 1)
@@ -158,7 +158,7 @@ def _given(seed: int) -> list[Array]:
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_a_detectors_head_is_native(name: str, tmp_path: Path) -> None:
+def test_a_detection_head_is_native(name: str, tmp_path: Path) -> None:
     b = Builder()
     package = Package((b.model(HEADS[name](b)),), "head")
     program = onert.compile(package, num_threads=1)

@@ -1,4 +1,4 @@
-"""Of first entries the different ones are found natively, in their order, with where and how often each stands."""
+"""Distinct values among a computed number of entries are found natively, in order, with positions and counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onert.ir.ops.data_movement.unique import UniqueSlices
 
 
 @pytest.mark.parametrize("kind", [Unique(), UniqueSlices(None, True), UniqueSlices(0, False)], ids=str)
-def test_different_ones_of_first_entries_are_found_natively(kind: Unique | UniqueSlices) -> None:
+def test_distinct_values_of_a_computed_number_of_entries_are_found_natively(kind: Unique | UniqueSlices) -> None:
     b = Builder()
     mask, x = b.input(TensorType(DType.BOOL, (6,)), "mask"), b.input(TensorType(DType.INT32, (6,)), "x")
     chosen = b.add(Gather(0), x, b.add(Reshape(), b.add(Where(), mask), b.constant(np.int32([-1]))))

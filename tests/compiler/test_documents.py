@@ -1,4 +1,4 @@
-"""Claims about documents written by hand: each is refused unless all of it fits together."""
+"""Hand-written documents: each is rejected unless all of it is consistent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from onert.compiler.program_cache.encoding import HEAD
 
 
 def by_hand(groups: Sequence[tuple[str, int, int]], text: bytes, *numbers: Sequence[Any]) -> bytes:
-    """A document of groups, each of a kind with so many nodes of so many references, its text, and its references,
-    integers and floats."""
+    """A document of groups (kind, number of nodes, references per node), its text, and its references, integers and
+    floats."""
     names = "\n".join(kind for kind, _, _ in groups).encode()
     integers = numbers[1] if len(numbers) > 1 else ()
     pieces = [names, text, *(np.array(n, t).tobytes() for n, t in zip(numbers, ("<u4", "<i8", "<f8"), strict=False))]
@@ -28,14 +28,14 @@ def by_hand(groups: Sequence[tuple[str, int, int]], text: bytes, *numbers: Seque
 
 BY_HAND: dict[str, tuple[bytes, Any]] = {
     "an integer": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3], [5]), 5),
-    "integers that nothing takes": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3], [5, 6]), None),
-    "floats that nothing takes": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3], [5], [0.5]), None),
-    "text that nothing takes": (by_hand([("int", 1, 0), ("root", 1, 1)], b"a", [3], [5]), None),
-    "references that nothing takes": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3, 0], [5]), None),
-    "nothing at the end": (by_hand([("int", 1, 0)], b"", [], [5]), None),
+    "unused integers": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3], [5, 6]), None),
+    "unused floats": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3], [5], [0.5]), None),
+    "unused text": (by_hand([("int", 1, 0), ("root", 1, 1)], b"a", [3], [5]), None),
+    "unused references": (by_hand([("int", 1, 0), ("root", 1, 1)], b"", [3, 0], [5]), None),
+    "no root": (by_hand([("int", 1, 0)], b"", [], [5]), None),
     "a text": (by_hand([("str", 1, 0), ("root", 1, 1)], b"ab", [3], [2]), "ab"),
     "a text that is too short": (by_hand([("str", 1, 0), ("root", 1, 1)], b"ab", [3], [5, 0, 0, 0]), None),
-    "a text before the first": (by_hand([("str", 2, 0), ("root", 1, 1)], b"ab", [3], [2, -1, 0]), None),
+    "a text of negative length": (by_hand([("str", 2, 0), ("root", 1, 1)], b"ab", [3], [2, -1, 0]), None),
     "fewer integers than nodes": (by_hand([("int", 4, 0), ("root", 1, 1)], b"", [3], [5, 6]), None),
     "fewer floats than nodes": (by_hand([("float", 4, 0), ("root", 1, 1)], b"", [3], [], [0.5]), None),
     "bytes": (by_hand([("bytes", 1, 0), ("root", 1, 1)], b"", [3], [0]), b"kept"),
@@ -55,7 +55,7 @@ BY_HAND: dict[str, tuple[bytes, Any]] = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_a_document_is_refused_unless_all_of_it_fits(name: str) -> None:
+def test_a_document_is_rejected_unless_all_of_it_is_consistent(name: str) -> None:
     content, value = BY_HAND[name]
     buffers = [memoryview(b"kept")]
     if value is None:

@@ -1,4 +1,4 @@
-"""Claims about programs as data: what is written is read again, and nothing that is read is run."""
+"""Programs as data: encoded values are decoded again, and decoding executes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import onert
 from onert.backend import HOST, Backend, HostMemory, Memory
 from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import lookup as programs
-from onert.compiler.program_cache import serialize as kept
+from onert.compiler.program_cache import serialize as cached
 from onert.compiler.program_cache.decoding import DecodeError, decode
 from onert.compiler.program_cache.encoding import HEAD, EncodeError, encode
 from onert.compiler.program_cache.records import CORE, Records
@@ -34,7 +34,7 @@ ELSEWHERE.name = "elsewhere"
 
 @frozen
 class Point:
-    """A value of a backend's own."""
+    """A class of values defined by a backend."""
 
     x: int
     y: float = 0.5
@@ -42,14 +42,14 @@ class Point:
 
 
 class Colour(Enum):
-    """An enumeration of a backend's own."""
+    """An enumeration defined by a backend."""
 
     RED = "red"
     GREEN = "green"
 
 
 class Own(Backend):
-    """A backend that lists classes and has a memory."""
+    """A backend that lists classes and has its own memory."""
 
     api_version = 2
     name = "own"
@@ -74,7 +74,7 @@ def equal(a: Any, b: Any) -> bool:
         return a.dtype == b.dtype and a.shape == b.shape and same
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
-    if isinstance(a, frozenset):  # equal ones may print in another order
+    if isinstance(a, frozenset):  # equal sets may print in different orders
         return isinstance(b, frozenset) and equal(sorted(a), sorted(b))
     return type(a) is type(b) and repr(a) == repr(b) and (a == b or a != a)  # NaN
 
@@ -102,7 +102,7 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_what_is_written_is_read_again(name: str) -> None:
+def test_encoded_values_are_decoded_again(name: str) -> None:
     assert equal(again(VALUES[name]), VALUES[name])
     assert equal(again((VALUES[name], VALUES[name])), (VALUES[name], VALUES[name]))
 
@@ -118,7 +118,7 @@ ARRAYS = [
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda a: f"{a.dtype} {a.shape}")
-def test_arrays_are_read_again_as_views_that_nobody_can_write_to(array: Array) -> None:
+def test_arrays_are_decoded_as_read_only_views(array: Array) -> None:
     found, constant = again((array, Constant(array)))
     assert equal(found, array)
     assert constant == Constant(array)
@@ -127,22 +127,22 @@ def test_arrays_are_read_again_as_views_that_nobody_can_write_to(array: Array) -
         assert not found.flags.owndata
 
 
-def test_numbers_of_numpy_become_pythons() -> None:
+def test_numpy_scalars_are_decoded_as_python_numbers() -> None:
     assert equal(again((np.int64(3), np.uint8(4), np.bool_(True), np.float64(0.5))), (3, 4, True, 0.5))
 
 
-def test_a_constant_of_one_element_may_be_a_number_of_numpy() -> None:
+def test_a_constant_of_one_element_may_be_a_numpy_scalar() -> None:
     assert equal(again(Constant(np.float32(2.5))).array, np.array(2.5, np.float32))  # type: ignore[arg-type]
 
 
-def test_parts_are_taken_from_where_they_are() -> None:
+def test_shared_parts_are_referenced_and_not_copied() -> None:
     constant, type_ = Constant(np.zeros(3)), TensorType(DType.FLOAT32, (3,))
     found = again((Operand(type_, "x", constant), constant, type_), parts=[constant, type_])
     assert found[0].data is found[1] is constant
     assert found[0].type is found[2] is type_
 
 
-def test_equal_nodes_are_written_once() -> None:
+def test_equal_nodes_are_encoded_once() -> None:
     one, many = (encode(tuple(Point(n % 3) for n in range(count)), OWN)[0] for count in (3, 300))
     assert len(many) <= len(one) + 4 * 300
 
@@ -152,48 +152,48 @@ def test_the_same_value_gives_the_same_document() -> None:
         return {text: frozenset({"c", "b", "a"})}, (bytes(text, "ascii"), b"ab"), Point(int(text, 16))
 
     assert encode(value("ab"), OWN) == encode(value("".join(["a", "b"])), OWN)
-    one, other = frozenset([0, 8]), frozenset([8, 0])  # which meet in one place, so that the first comes first
+    one, other = frozenset([0, 8]), frozenset([8, 0])  # they collide, so the first inserted comes first
     assert list(one) != list(other)
     assert encode(one, OWN) == encode(other, OWN)
 
 
 @frozen
 class Stranger:
-    """A value that nobody lists."""
+    """A value of an unlisted class."""
 
 
 class Pair(NamedTuple):
-    """A tuple that is more than one."""
+    """A subclass of tuple."""
 
     a: int
 
 
-UNFIT: dict[str, Any] = {
+UNENCODABLE: dict[str, Any] = {
     "a function": len,
     "a class": Point,
     "a method": [].append,
     "an object": object(),
     "a list": [1],
-    "a stranger's value": Stranger(),
-    "a stranger's member": Enum("Strange", "A").A,  # type: ignore[attr-defined]
-    "a tuple of a class": Pair(1),
+    "a value of an unlisted class": Stranger(),
+    "a member of an unlisted enumeration": Enum("Strange", "A").A,  # type: ignore[attr-defined]
+    "a named tuple": Pair(1),
     "a user's operation": Python("Mine", len),
     "a set without order": frozenset({1, "a"}),
     "an array of records": np.zeros(2, [("a", "i4")]),
     "an array of the other byte order": np.zeros(2, ">f4"),
     "a float of another width": np.float32(1),
     "a field of another type": Point("x"),  # type: ignore[arg-type]
-    "a memory that nobody names": HostMemory(),
+    "a memory of no backend": HostMemory(),
 }
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_what_is_no_data_is_not_written(name: str) -> None:
+@pytest.mark.parametrize("name", UNENCODABLE)
+def test_values_other_than_plain_data_are_not_encoded(name: str) -> None:
     with pytest.raises(EncodeError):
-        encode((1, UNFIT[name]), OWN)
+        encode((1, UNENCODABLE[name]), OWN)
 
 
-def test_what_is_nested_without_end_is_not_written() -> None:
+def test_values_nested_too_deeply_are_not_encoded() -> None:
     value: Any = ()
     for _ in range(100_000):
         value = (value,)
@@ -201,7 +201,7 @@ def test_what_is_nested_without_end_is_not_written() -> None:
         encode(value, OWN)
 
 
-def test_every_kind_of_operation_is_listed_and_nothing_beside() -> None:
+def test_every_kind_of_operation_is_listed() -> None:
     records = Records()
     for kind in OPS.values():
         if kind.__module__.startswith("onert.ir.ops."):
@@ -235,7 +235,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_not_listed_selects_nothing(name: str) -> None:
+def test_an_unlisted_name_selects_no_class(name: str) -> None:
     with pytest.raises(LookupError):
         Records().kind(name)
 
@@ -244,7 +244,7 @@ def test_a_name_that_is_not_listed_selects_nothing(name: str) -> None:
 
 
 class Document(NamedTuple):
-    """A program as it is written, and what it takes from elsewhere."""
+    """The document of a program, and the arrays and classes that it refers to."""
 
     content: bytes
     buffers: list[memoryview]
@@ -253,7 +253,7 @@ class Document(NamedTuple):
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
-    """That of a real program."""
+    """The document of a real program."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONERT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(programs, "WORTH_KEEPING", 0.0)
@@ -263,7 +263,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
             found.append(Document(bytes(content), list(buffers), records))
             return decode(content, buffers, records, parts)
 
-        patch.setattr(kept, "decode", seen)
+        patch.setattr(cached, "decode", seen)
         for _ in range(2):
             onert.compile(onert.load(DIGITS), num_threads=1)
             WRITERS.finish()
@@ -279,19 +279,19 @@ def outcome(document: Document, content: bytes) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_damaged_document_is_refused_or_gives_values_of_the_listed_classes(document: Document, seed: int) -> None:
+def test_a_damaged_document_is_rejected_or_contains_only_listed_classes(document: Document, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    refused = 0
+    rejected = 0
     for _ in range(250):
         content = bytearray(document.content)
         region = int(rng.choice([HEAD.size, 2000, len(content)]))
         for at in rng.integers(0, region, int(rng.integers(1, 4))):
             content[at] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, int(rng.integers(256))]))
-        refused += isinstance(outcome(document, bytes(content)), DecodeError)
-    assert refused > 100
+        rejected += isinstance(outcome(document, bytes(content)), DecodeError)
+    assert rejected > 100
 
 
-def test_a_document_that_is_cut_is_refused(document: Document) -> None:
+def test_a_truncated_document_is_rejected(document: Document) -> None:
     whole = outcome(document, document.content)
     assert not isinstance(whole, DecodeError)
     for end in (*range(0, 400, 7), *range(400, len(document.content) - 8, 101)):
@@ -299,7 +299,7 @@ def test_a_document_that_is_cut_is_refused(document: Document) -> None:
 
 
 def numbers(*values: int) -> Callable[[bytes], bytes]:
-    """The head is others."""
+    """Replace the header's numbers."""
     return lambda content: HEAD.pack(*values) + content[HEAD.size :]
 
 
@@ -308,69 +308,69 @@ def renamed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
     return lambda content: content.replace(old, new)
 
 
-def test_an_entry_holds_a_program_and_nothing_behind_it(document: Document) -> None:
-    parts = kept.Parts([Constant(np.zeros(1))] * 100)
+def test_an_entry_contains_a_program_and_no_trailing_bytes(document: Document) -> None:
+    parts = cached.Parts([Constant(np.zeros(1))] * 100)
     program, kernels = outcome(document, document.content)
-    payload = b"".join(kept.pack((program, kernels), document.records, kept.Parts(())))
-    assert kept.unpack(memoryview(payload), document.records, parts)[0].inputs == program.inputs
+    payload = b"".join(cached.pack((program, kernels), document.records, cached.Parts(())))
+    assert cached.unpack(memoryview(payload), document.records, parts)[0].inputs == program.inputs
     for wrong in (payload + bytes(64), payload[:-64], payload[:8], b""):
         with pytest.raises(DecodeError):
-            kept.unpack(memoryview(wrong), document.records, parts)
+            cached.unpack(memoryview(wrong), document.records, parts)
     for value in ((1, 2), (program,), (program, kernels, 1), program):
-        other = b"".join(kept.pack(value, document.records, kept.Parts(())))
+        other = b"".join(cached.pack(value, document.records, cached.Parts(())))
         with pytest.raises(DecodeError, match="does not contain a program"):
-            kept.unpack(memoryview(other), document.records, parts)
+            cached.unpack(memoryview(other), document.records, parts)
 
 
-SPOILT = {
+CORRUPT = {
     "no groups": numbers(0, 0, 0, 0, 0),
     "more groups than bytes": numbers(1 << 60, 0, 0, 0, 0),
-    "fewer than none": numbers(-1, -1, -1, -1, -1),
+    "negative numbers": numbers(-1, -1, -1, -1, -1),
     "another class": renamed(b"Placement", b"ArenaPlan"),
-    "a class that is not there": renamed(b"Placement", b"os.system"),
-    "a member that is not there": renamed(b"INT8", b"INT9"),
+    "an unknown class": renamed(b"Placement", b"os.system"),
+    "an unknown member": renamed(b"INT8", b"INT9"),
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
-def test_a_spoilt_document_is_refused(name: str, document: Document) -> None:
-    content = SPOILT[name](document.content)
+@pytest.mark.parametrize("name", CORRUPT)
+def test_a_corrupt_document_is_rejected(name: str, document: Document) -> None:
+    content = CORRUPT[name](document.content)
     assert content != document.content
     assert isinstance(outcome(document, content), DecodeError)
 
 
-SPOILT_OPERATIONS = {
+CORRUPT_OPERATIONS = {
     "a module that is not ours": renamed(b"pool.Pool2D", b"ctypes.CDLL"),
-    "a class of a module that is no value": renamed(b"pool.Pooling", b"pool.require"),
-    "a value that is no operation": lambda content: encode((1, 2), OWN)[0],
+    "a function of one of our modules": renamed(b"pool.Pooling", b"pool.require"),
+    "values other than operations": lambda content: encode((1, 2), OWN)[0],
     "another value": lambda content: encode("operations", OWN)[0],
 }
-"""What may be wrong with the document of a subgraph's operations, which is read when somebody asks for them."""
+"""Ways to corrupt the document of a subgraph's operations, which is decoded on first use."""
 
 
-@pytest.mark.parametrize("name", SPOILT_OPERATIONS)
-def test_spoilt_operations_of_a_program_are_refused_when_they_are_read(name: str, document: Document) -> None:
+@pytest.mark.parametrize("name", CORRUPT_OPERATIONS)
+def test_corrupt_operations_of_a_program_are_rejected_on_first_use(name: str, document: Document) -> None:
     program, _ = outcome(document, document.content)
     buffers = [
-        memoryview(SPOILT_OPERATIONS[name](bytes(each)) if _is_operations(each) else each) for each in document.buffers
+        memoryview(CORRUPT_OPERATIONS[name](bytes(each)) if _is_operations(each) else each) for each in document.buffers
     ]
-    spoilt, _ = decode(memoryview(document.content), buffers, document.records, [Constant(np.zeros(1))] * 100)
-    assert spoilt.main.subgraph.operands == program.main.subgraph.operands
-    assert not spoilt.main.subgraph.notable
+    corrupt, _ = decode(memoryview(document.content), buffers, document.records, [Constant(np.zeros(1))] * 100)
+    assert corrupt.main.subgraph.operands == program.main.subgraph.operands
+    assert not corrupt.main.subgraph.notable
     with pytest.raises(CompileError, match="in the cache cannot be read"):
-        _ = spoilt.main.subgraph.operations
+        _ = corrupt.main.subgraph.operations
     assert program.main.subgraph.operations
 
 
-def test_a_subgraph_whose_operations_are_read_later_is_equal_to_one_that_has_them(document: Document) -> None:
-    def kept() -> Subgraph:
+def test_a_subgraph_with_undecoded_operations_equals_one_with_decoded_ones(document: Document) -> None:
+    def cached() -> Subgraph:
         program, _ = outcome(document, document.content)
         found: Subgraph = program.main.subgraph
         return found
 
-    whole = kept()
+    whole = cached()
     assert "operations" not in whole.__dict__
-    assert pickle.loads(pickle.dumps(kept())) == copy.deepcopy(kept()) == evolve(kept()) == kept() == whole
+    assert pickle.loads(pickle.dumps(cached())) == copy.deepcopy(cached()) == evolve(cached()) == cached() == whole
     assert isinstance(whole.operations, tuple)
     assert whole.definitions.keys() >= set(whole.outputs)
     with pytest.raises(AttributeError, match="no attribute 'others'"):
@@ -381,7 +381,7 @@ def _is_operations(buffer: memoryview) -> bool:
     return b"pool.Pool2D" in bytes(buffer)
 
 
-def test_a_document_takes_no_more_memory_than_it_has_bytes() -> None:
+def test_decoding_allocates_no_more_memory_than_the_document_has_bytes() -> None:
     group = struct.Struct("<3q")
     for kind, count, width in (("tuple", 1 << 40, 0), ("int", 1 << 40, 0), ("tuple", 1 << 31, 1 << 31)):
         names = kind.encode().ljust(8, b"\n")

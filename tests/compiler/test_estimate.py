@@ -1,4 +1,4 @@
-"""Claims about the estimate of a run and what the scheduler makes of it: copies, workers, and changes that pay."""
+"""The estimated time of a run and how the scheduler uses it: copies, workers, and moves that pay off."""
 
 from __future__ import annotations
 
@@ -66,34 +66,34 @@ def branches(count: int) -> Subgraph:
     ("chosen", "microseconds"),
     [
         ((A, A), 100),
-        ((A, B), 100),  # one memory: nothing is copied
-        ((D, D), 100 + 100 + 200),  # in, and out again
+        ((A, B), 100),  # one memory, no copies
+        ((D, D), 100 + 100 + 200),  # in and out
         ((A, D), 100 + 100 + 200),
         ((D, A), 100 + 100 + 200),
         ((D, F), 100 + 100 + (200 + 10) + 20),  # from one device to another through the host
         ((F, D), 100 + 10 + (20 + 100) + 200),
     ],
 )
-def test_a_chain_takes_its_operations_and_its_copies(chosen: tuple[Backend, ...], microseconds: float) -> None:
+def test_a_chain_costs_its_operations_and_copies(chosen: tuple[Backend, ...], microseconds: float) -> None:
     assert estimated(chain(2), chosen) == microseconds
 
 
-def test_a_tensor_is_copied_once_for_all_that_read_it_there() -> None:
+def test_a_copy_to_a_device_counts_once_for_all_its_readers_there() -> None:
     assert estimated(branches(3), (D, D, D)) == 100 + 3 * 50 + 3 * 200
 
 
 @pytest.mark.parametrize(("workers", "microseconds"), [(1, 200), (2, 100), (3, 100), (4, 50)])
-def test_workers_run_what_is_ready_at_a_time(workers: int, microseconds: float) -> None:
+def test_workers_run_ready_operations_in_parallel(workers: int, microseconds: float) -> None:
     assert estimated(branches(4), (A,) * 4, workers=workers) == microseconds
     assert estimated(chain(4), (A,) * 4, workers=workers) == 200
 
 
-def test_copies_take_a_worker_s_time() -> None:
+def test_copies_occupy_a_worker() -> None:
     assert estimated(branches(2), (D, A), workers=1) == 100 + 50 + 50 + 200
     assert estimated(branches(2), (D, A), workers=2) == 100 + 50 + 200
 
 
-def test_a_copy_that_was_not_measured_is_guessed_by_its_bytes() -> None:
+def test_an_unmeasured_copy_is_estimated_from_its_bytes() -> None:
     graph = chain(1)
     transfers = Transfers(graph, ExecTimes(), A)
     assert transfers.time(0, A, D) == 8000 / BYTES_PER_MICROSECOND
@@ -117,20 +117,20 @@ def op_types(nbytes: int, quantization: Quantization | None = None) -> CallTypes
         ([(100, 5.0), (200, 9.0)], 150, 7.0),
         ([(100, 5.0), (200, 9.0)], 300, 13.0),
         ([(100, 5.0), (200, 9.0)], 2, 1.08),
-        ([(100, 2.0), (200, 9.0)], 2, 1.0),  # the line falls below what anything takes
+        ([(100, 2.0), (200, 9.0)], 2, 1.0),  # the line falls below the minimum
         ([(100, 5.0), (200, 9.0), (400, 9.0)], 300, 9.0),
         ([(100, 5.0), (200, 9.0), (400, float(FAILED))], 400, 17.0),
         ([(100, float(FAILED))], 100, float("inf")),
     ],
 )
-def test_times_are_on_the_line_through_the_nearest_sizes(
+def test_times_lie_on_the_line_through_the_nearest_sizes(
     points: list[tuple[int, float]], nbytes: int, time: float
 ) -> None:
     known = merged(ExecTimes(), [("cpu", "ToyScale", False, size, t) for size, t in points])
     assert known.operation("cpu", ToyScale(), op_types(nbytes)) == pytest.approx(time)
 
 
-def test_the_very_operation_is_looked_for_before_its_kind() -> None:
+def test_times_of_the_exact_operation_take_precedence_over_its_kind() -> None:
     types = op_types(100)
     known = merged(
         ExecTimes(),
@@ -141,13 +141,13 @@ def test_the_very_operation_is_looked_for_before_its_kind() -> None:
     assert known.operation("gpu", ToyScale(2.0), types) is None
 
 
-def test_quantised_operations_have_times_of_their_own() -> None:
+def test_quantised_operations_have_separate_times() -> None:
     known = merged(ExecTimes(), [("cpu", "ToyScale", True, 100, 5.0), ("cpu", "ToyScale", False, 100, 7.0)])
     assert known.operation("cpu", ToyScale(), op_types(100)) == 7.0
     assert known.operation("cpu", ToyScale(), op_types(100, Quantization((0.5,), (0,)))) == 5.0
 
 
-def test_bytes_are_those_of_all_operands_and_results() -> None:
+def test_total_bytes_counts_all_operands_and_results() -> None:
     x = TensorType(DType.FLOAT32, (10,))
     assert total_bytes(CallTypes((x, None, TensorType(DType.INT8, (None,))), (x,))) == 80
 
@@ -156,7 +156,7 @@ def test_bytes_are_those_of_all_operands_and_results() -> None:
 
 
 def times_of(graph: Subgraph, prices: dict[str, list[float]]) -> ExecTimes:
-    """Times of each operation, by its factor, on each backend."""
+    """Times of each operation, identified by its factor, on each backend."""
     found = []
     for name, row in prices.items():
         for operation, price in zip(graph.operations, row, strict=True):
@@ -180,7 +180,7 @@ def chosen(graph: Subgraph, known: ExecTimes, folder: Path, backends: Sequence[B
 
 
 class Scales(PricedBackend):
-    """Runs scales and nothing else."""
+    """Runs only scales."""
 
     def __init__(self, name: str, memory: Any = HOST) -> None:
         kinds: dict[type[Op], float] = {ToyScale: 1.0}
@@ -203,7 +203,7 @@ BACKENDS = [Scales("host"), Scales("device", ELSEWHERE), ToyBackend("builtin", [
 @pytest.mark.parametrize(
     ("host", "device", "copy", "wanted"),
     [
-        # Each alone does not pay for its copies, all three together do: a run is changed at once.
+        # None of the first three is worth its copies alone, but all together are: a whole run of operations moves.
         ([100, 100, 100, 10], [40, 40, 40, 300], 70, ["device", "device", "device", "host"]),
         ([100, 100, 100, 10], [40, 40, 40, 300], 95, ["host"] * 4),
         ([10, 100, 100, 10], [300, 40, 40, 300], 50, ["host", "device", "device", "host"]),
@@ -211,16 +211,16 @@ BACKENDS = [Scales("host"), Scales("device", ELSEWHERE), ToyBackend("builtin", [
         ([50, 50, 50, 50], [10, 10, 10, 10], 70, ["device"] * 4),
     ],
 )
-def test_operations_move_together_where_that_pays(
-    tmp_path: Path, host: list[float], device: list[float], copy: float, wanted: list[str]
+def test_operations_move_together_if_that_pays_off(
+    tmp_path: Path, host: list[float], device: list[float], copy: float, expected: list[str]
 ) -> None:
     graph = factors(2.0, 3.0, 5.0, 7.0)
     known = copying(times_of(graph, {"host": host, "device": device}), copy)
-    assert chosen(graph, known, tmp_path, BACKENDS) == wanted
+    assert chosen(graph, known, tmp_path, BACKENDS) == expected
 
 
-# Found by trying random times: what choosing by earliest finish, or one backend for all, or changing single operations
-# gives is worse.
+# Found by a search over random times: choosing by earliest finish, one backend for all, or changing single operations
+# gives worse results.
 IMPROVED = [
     ([170, 160, 150, 150, 10], [30, 10, 160, 70, 70], 130, "ddddh", 540),
     ([150, 160, 110, 50, 190, 160], [50, 60, 130, 130, 20, 190], 80, "dddddh", 710),
@@ -231,7 +231,7 @@ IMPROVED = [
 
 
 @pytest.mark.parametrize(("host", "device", "copy", "letters", "microseconds"), IMPROVED)
-def test_an_assignment_is_improved_by_operations_and_by_runs_of_them(
+def test_an_assignment_is_improved_by_moving_operations_and_runs_of_operations(
     tmp_path: Path, host: list[float], device: list[float], copy: float, letters: str, microseconds: float
 ) -> None:
     graph = factors(*(float(i + 2) for i in range(len(host))))
@@ -242,13 +242,13 @@ def test_an_assignment_is_improved_by_operations_and_by_runs_of_them(
 
 
 @pytest.mark.parametrize(("executor", "threads", "letters"), [("Linear", 2, "dhhhh"), ("Parallel", 2, "hhhhh")])
-def test_workers_decide_what_pays(tmp_path: Path, executor: str, threads: int, letters: str) -> None:
-    # One after the other it pays to leave the first to the device; beside the others it would only wait for copies.
+def test_the_number_of_workers_decides_what_pays_off(tmp_path: Path, executor: str, threads: int, letters: str) -> None:
+    # Sequentially it pays to run the first operation on the device; in parallel it would only wait for copies.
     d = Draft()
-    made = [d.input(1000, name="x")]
+    tensors = [d.input(1000, name="x")]
     for factor, source in enumerate((0, 0, 2, 0, 2), 2):
-        made.append(d.op(ToyScale(float(factor)), made[source]))
-    graph = d.graph(*made[-2:])
+        tensors.append(d.op(ToyScale(float(factor)), tensors[source]))
+    graph = d.graph(*tensors[-2:])
     known = times_of(graph, {"host": [170, 100, 170, 70, 20], "device": [20, 60, 120, 130, 120]})
     save(copying(known, 100), tmp_path / "exec_time.json")
     options = Options(
@@ -259,16 +259,16 @@ def test_workers_decide_what_pays(tmp_path: Path, executor: str, threads: int, l
     assert "".join(by_name[str(o)][0] for o in graph.operations) == letters
 
 
-def test_earliest_finish_counts_copies(tmp_path: Path) -> None:
+def test_earliest_finish_includes_copies(tmp_path: Path) -> None:
     graph = factors(2.0, 3.0)
     times = [{"host": 100.0, "device": 50.0}, {"host": 100.0, "device": 90.0}]
     by_name = {backend.name: backend for backend in BACKENDS}
-    for copy, wanted in ((40, ["device", "device"]), (60, ["host", "host"])):
+    for copy, expected in ((40, ["device", "device"]), (60, ["host", "host"])):
         transfers = Transfers(graph, copying(ExecTimes(), copy), BACKENDS[-1])
-        assert heterogeneous._earliest(heterogeneous._Problem(graph, by_name, times, transfers, 1)) == wanted
+        assert heterogeneous._earliest(heterogeneous._Problem(graph, by_name, times, transfers, 1)) == expected
 
 
-def test_the_note_says_what_a_run_is_expected_to_take(tmp_path: Path) -> None:
+def test_the_note_states_the_expected_time_of_a_run(tmp_path: Path) -> None:
     graph = factors(2.0, 3.0, 5.0, 7.0)
     known = copying(times_of(graph, {"host": [100, 100, 100, 10], "device": [40, 40, 40, 300]}), 70)
     program = scheduled(graph, BACKENDS, known, tmp_path)
