@@ -1,4 +1,4 @@
-"""Claims about passes and decompositions of other packages."""
+"""Passes and decompositions from other packages (extensions)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ X = np.float32([[1, -2, 3, -4]])
 
 @frozen
 class Plus(Op):
-    """`x + amount`: an operation of another package."""
+    """`x + amount`, as defined by another package."""
 
     amount: float = 1.0
 
@@ -96,7 +96,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["none", "a pass", "a pass and a decomposition", "as a value", "not optimised", "its pass disabled"],
 )
-def test_an_extension_takes_part_where_it_is_named(
+def test_an_extension_is_used_if_the_options_name_it(
     options: dict[str, object], kinds: list[str], backends: set[str]
 ) -> None:
     program = onert.compile(_package(), num_threads=1, **options)
@@ -147,10 +147,10 @@ def _nothing(*given: Any) -> Any:
         ),
     ],
 )
-def test_what_goes_wrong_in_an_extension_is_told_by_its_name(extension: Extension, said: str) -> None:
+def test_a_failure_in_an_extension_names_its_pass_or_decomposition(extension: Extension, message: str) -> None:
     with pytest.raises(CompileError) as caught:
         onert.compile(_package(), extensions=(extension,))
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 class _Entry:
@@ -173,9 +173,11 @@ INSTALLED = [_Entry("one", "an_extension:MADE"), _Entry("two", "an_extension:MAD
         ("an_extension:LATER", f"is for version {API_VERSION + 1} of the contract, this is {API_VERSION}"),
     ],
 )
-def test_what_is_no_extension_is_refused_in_one_sentence(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_extension_is_rejected_in_one_sentence(
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: INSTALLED if group == GROUP else [])
     assert load_extensions(("one",)) == (MADE,)
     with pytest.raises(CompileError) as caught:
         onert.compile(_package(), extensions=(name,))
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Integers are what their extents say, and numbers of entries are believed only where these allow it."""
+"""Integers stay within their extents, and a number of entries is trusted only if its extent allows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KINDS = (
 
 
 def _random(rng: np.random.Generator) -> tuple[Builder, list[int]]:
-    """Arithmetic on numbers that masks and rows of small integers give: rows of three integers and scalars."""
+    """Random arithmetic on computed counts and small integers: scalars, and rows of three."""
     b = Builder()
     mask, small = b.input(TensorType(DType.BOOL, (9,))), b.input(TensorType(DType.INT32, (3,)))
     count = b.add(Cast(DType.INT32), b.add_many(CountedWhere(), mask)[1])
@@ -63,7 +63,7 @@ def _random(rng: np.random.Generator) -> tuple[Builder, list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_integer_is_beyond_its_extent(seed: int) -> None:
+def test_every_integer_is_within_its_extent(seed: int) -> None:
     rng = np.random.default_rng(seed)
     b, operands = _random(rng)
     graph = b.subgraph(operands)
@@ -91,7 +91,7 @@ def test_no_integer_is_beyond_its_extent(seed: int) -> None:
                     assert number == extent.constant + sum(int(known[c]) * times for c, times in extent.terms)
 
 
-def test_sums_of_counts_are_the_same_in_any_order() -> None:
+def test_extents_of_sums_of_counts_do_not_depend_on_their_order() -> None:
     b = Builder()
     count = b.add_many(CountedWhere(), b.input(TensorType(DType.BOOL, (5,))))[1]
     rest = b.add(Binary(BinaryKind.SUB), b.constant(np.int64(5)), count)
@@ -101,7 +101,7 @@ def test_sums_of_counts_are_the_same_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("given", [-1, 5, 1 << 40])
-def test_a_number_of_entries_that_there_are_not_is_refused(given: int) -> None:
+def test_a_count_of_more_entries_than_there_are_is_rejected(given: int) -> None:
     b = Builder()
     x, count = b.input(TensorType(DType.FLOAT32, (4, 2)), "x"), b.input(TensorType(DType.INT64, ()), "count")
     first = b.add(FirstEntries(0), x, count)

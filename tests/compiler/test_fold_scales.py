@@ -1,4 +1,4 @@
-"""Factors and summands beside a layer become part of its weights and bias where that means the same."""
+"""Multiplications and additions beside a layer are folded into its weights and bias if the result is the same."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _folded(graph: Subgraph) -> Subgraph:
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("bias", [False, True])
-def test_what_follows_a_layer_becomes_part_of_it(name: str, bias: bool) -> None:
+def test_arithmetic_after_a_layer_is_folded_into_it(name: str, bias: bool) -> None:
     op, shape, weight, result = LAYERS[name]
     for kind, first in ((MUL, True), (MUL, False), (ADD, True), (SUB, True), (SUB, False), (DIV, True)):
         for constant in (_draw(result[-1]), _draw(1), _draw(*(1,) * (len(result) - 1), result[-1])):
@@ -72,7 +72,7 @@ def test_what_follows_a_layer_becomes_part_of_it(name: str, bias: bool) -> None:
 
 @pytest.mark.parametrize("name", [n for n in LAYERS if n not in ("grouped", "multiplied")])
 @pytest.mark.parametrize("bias", [False, True])
-def test_what_precedes_a_layer_becomes_part_of_it(name: str, bias: bool) -> None:
+def test_arithmetic_before_a_layer_is_folded_into_it(name: str, bias: bool) -> None:
     op, shape, weight, result = LAYERS[name]
     sums = () if isinstance(op, TransposeConv2D | TransposeConv3D) else (ADD, SUB)
     for kind in (MUL, DIV, *sums):
@@ -82,7 +82,7 @@ def test_what_precedes_a_layer_becomes_part_of_it(name: str, bias: bool) -> None
         assert [type(o.op) for o in after.operations] == [type(op)]
 
 
-def test_a_whole_normalisation_is_gone() -> None:
+def test_a_whole_normalisation_is_folded() -> None:
     b = Builder()
     op, shape, weight, result = LAYERS["conv"]
     y = _layer(b, op, b.input(TensorType(DType.FLOAT32, shape)), weight, result, bias=False)
@@ -96,8 +96,8 @@ def _conv(
     before: Array | None = None,
     after: Array | None = None,
     kinds: tuple[BinaryKind, BinaryKind] = (MUL, MUL),
-    turned: bool = False,
-    kept: bool = False,
+    reversed_operands: bool = False,
+    returned: bool = False,
 ) -> Subgraph:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 5, 6, 3)))
@@ -106,31 +106,31 @@ def _conv(
     if after is None:
         return b.subgraph([y])
     c = b.constant(after)
-    z = b.add(Binary(kinds[1]), *((c, y) if turned else (y, c)))
-    return b.subgraph([z, y] if kept else [z])
+    z = b.add(Binary(kinds[1]), *((c, y) if reversed_operands else (y, c)))
+    return b.subgraph([z, y] if returned else [z])
 
 
 @pytest.mark.parametrize(
     "graph",
     [
-        _conv(after=_draw(1, 4, 4, 4)),  # another factor at every place
-        _conv(after=_draw(2, 1, 1, 4)),  # the result is larger
-        _conv(after=_draw(1, 1, 1, 1, 4)),  # and of another rank
-        _conv(after=_draw(4), kept=True),
-        _conv(after=_draw(4), kinds=(MUL, DIV), turned=True),
+        _conv(after=_draw(1, 4, 4, 4)),  # another factor for every pixel
+        _conv(after=_draw(2, 1, 1, 4)),  # the result has more elements
+        _conv(after=_draw(1, 1, 1, 1, 4)),  # the result has another rank
+        _conv(after=_draw(4), returned=True),
+        _conv(after=_draw(4), kinds=(MUL, DIV), reversed_operands=True),
         _conv(after=np.zeros(4, np.float32), kinds=(MUL, DIV)),
         _conv(after=np.full(4, np.inf, np.float32)),
-        _conv(after=np.full(4, 3e38, np.float32)),  # the weights would not fit
+        _conv(after=np.full(4, 3e38, np.float32)),  # the weights would overflow
         _conv(after=_draw(4), kinds=(MUL, BinaryKind.POW)),
         _conv(Conv2D(activation=Activation.RELU), after=_draw(4)),
-        _conv(Conv2D(Padding.SAME), before=_draw(3), kinds=(ADD, MUL)),  # zeros around get nothing added
+        _conv(Conv2D(Padding.SAME), before=_draw(3), kinds=(ADD, MUL)),  # nothing is added to the zero padding
         _conv(Conv2D(Margins(((1, 0), (0, 0)))), before=_draw(3), kinds=(ADD, MUL)),
         _conv(before=_draw(1, 5, 6, 3)),
     ],
 )
-def test_what_means_something_else_stays(graph: Subgraph) -> None:
+def test_arithmetic_that_no_weights_express_is_not_folded(graph: Subgraph) -> None:
     assert fold_scales(graph) is graph
 
 
-def test_a_factor_before_a_layer_whose_zeros_stay_zeros_is_folded() -> None:
+def test_a_factor_before_a_layer_with_zero_padding_is_folded() -> None:
     assert len(_folded(_conv(Conv2D(Margins(((1, 0), (0, 2)))), before=_draw(3))).operations) == 1

@@ -1,4 +1,4 @@
-"""Random numbers go on from run to run natively, in process and in bundles, with the bits of their definitions."""
+"""Random numbers continue from run to run natively, in process and in bundles, with the bits of their definitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 LOGITS = np.float32([[0.2, 1.3, 2.5, -np.inf], [-np.inf, 1, -np.inf, 0.5], [0.1, 3, 0.1, 0.7]])
 
 
-class _Kept:
+class _StateHolder:
     """The state of one execution."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Kept:
 
 
 def _package(*ops: Random) -> Package:
-    """The sum of random numbers and the input, for each operation, in the input's shape."""
+    """For each operation, the input plus random numbers of its shape."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (3, 7)), "x")
     return Package(
@@ -55,9 +55,9 @@ def _classes(op: Multinomial, count: int) -> Package:
     return Package((b.model([b.add(op, b.add(Unary(UnaryKind.ABS), x), b.constant(np.int32(count)))]),), "classes")
 
 
-def _expected(op: Random | Multinomial, kept: Any, *given: Array) -> Array:
+def _expected(op: Random | Multinomial, holder: Any, *given: Array) -> Array:
     inputs = tuple(TensorType(DType.from_numpy(x.dtype), x.shape) for x in given)
-    return op.evaluate_in(kept, CallTypes(inputs, ()), *given)
+    return op.evaluate_in(holder, CallTypes(inputs, ()), *given)
 
 
 def _is_native(program: onert.Program) -> bool:
@@ -66,10 +66,10 @@ def _is_native(program: onert.Program) -> bool:
 
 @pytest.mark.parametrize("seeds", [(1, 2), (-5, 1 << 40)])
 @pytest.mark.parametrize("distribution", Distribution)
-def test_seeds_say_which_numbers_come_in_which_run(
+def test_seeds_determine_the_numbers_of_each_run(
     distribution: Distribution, seeds: tuple[int, int], tmp_path: Path
 ) -> None:
-    op, kept = Random(distribution, *seeds, 4), _Kept()
+    op, holder = Random(distribution, *seeds, 4), _StateHolder()
     package = _package(op)
     program = onert.compile(package, num_threads=1)
     assert _is_native(program)
@@ -77,21 +77,21 @@ def test_seeds_say_which_numbers_come_in_which_run(
     execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
     x = np.zeros((3, 7), np.float32)
     for _ in range(3):
-        theirs = _expected(op, kept, np.int64(x.shape))
+        theirs = _expected(op, holder, np.int64(x.shape))
         for found in (execution.run([x]), bundle.run([x])):
             np.testing.assert_allclose(*found.values(), theirs, rtol=1e-6, strict=True)
 
 
-def test_another_length_goes_on_where_the_last_ended() -> None:
-    op, kept = Random(Distribution.UNIFORM, 3, 4), _Kept()
+def test_a_run_of_another_length_continues_the_sequence_of_numbers() -> None:
+    op, holder = Random(Distribution.UNIFORM, 3, 4), _StateHolder()
     execution = onert.Execution(onert.compile(_package(op)), state={})
     for size in (3, 5, 3, 8, 2):
         x = np.zeros((size, 7), np.float32)
         execution.set_input_shape("x", x.shape)
-        np.testing.assert_array_equal(*execution.run([x]).values(), _expected(op, kept, np.int64(x.shape)))
+        np.testing.assert_array_equal(*execution.run([x]).values(), _expected(op, holder, np.int64(x.shape)))
 
 
-def test_numbers_without_a_seed_are_others_in_each_execution_and_in_no_bundle(tmp_path: Path) -> None:
+def test_numbers_without_a_seed_differ_in_each_execution_and_are_rejected_in_bundles(tmp_path: Path) -> None:
     package = _package(Random(Distribution.NORMAL))
     program, x = onert.compile(package), np.zeros((3, 7), np.float32)
     assert _is_native(program)
@@ -104,8 +104,8 @@ def test_numbers_without_a_seed_are_others_in_each_execution_and_in_no_bundle(tm
     assert parse_subgraph(text(model)) == model
 
 
-def test_one_generator_of_two_operations_serves_both_in_turn(tmp_path: Path) -> None:
-    op, kept = Random(Distribution.UNIFORM, 3, 4), _Kept()
+def test_two_operations_take_turns_with_a_shared_generator(tmp_path: Path) -> None:
+    op, holder = Random(Distribution.UNIFORM, 3, 4), _StateHolder()
     package, x = _package(op, op), np.zeros((3, 7), np.float32)
     program = onert.compile(package)
     assert _is_native(program)
@@ -114,7 +114,7 @@ def test_one_generator_of_two_operations_serves_both_in_turn(tmp_path: Path) -> 
     for _ in range(2):
         runs = (execution.run([x]), bundle.run([x]))
         for both in zip(*(found.values() for found in runs), strict=True):
-            theirs = _expected(op, kept, np.int64(x.shape))
+            theirs = _expected(op, holder, np.int64(x.shape))
             for found in both:
                 np.testing.assert_array_equal(found, theirs)
 
@@ -138,7 +138,7 @@ def _same_graph() -> Subgraph:
 
 
 def _looping() -> tuple[Subgraph, Subgraph]:
-    """Adds to a state until a number is as large as another."""
+    """The condition and body of a loop that counts up to a number and adds random numbers to its state."""
     bs = Builder(), Builder()
     ends = [[b.input(_ONE), b.input(_ONE), b.input(_FLOATS)] for b in bs]
     (i, n, _), (j, m, x) = ends
@@ -147,8 +147,8 @@ def _looping() -> tuple[Subgraph, Subgraph]:
     return condition, bs[1].subgraph([following, m, bs[1].add(Call(3, (_FLOATS,)), x)])
 
 
-def _calling(kind: str) -> Package:
-    """An entry that draws after what it runs has drawn, or not."""
+def _drawing_in_a(kind: str) -> Package:
+    """An entry that draws after a subgraph that may have drawn."""
     b = Builder()
     n, x = b.input(_ONE, "n"), b.input(_FLOATS, "x")
     if kind == "loop":
@@ -163,8 +163,10 @@ def _calling(kind: str) -> Package:
 
 
 @pytest.mark.parametrize(("kind", "drawn"), [("loop", (0, 3, 1)), ("branch", (0, 1, 0)), ("case", (1, 1, 0))])
-def test_subgraphs_draw_in_turn_with_those_that_run_them(kind: str, drawn: Sequence[int], tmp_path: Path) -> None:
-    package, kept = _calling(kind), _Kept()
+def test_subgraphs_and_their_callers_take_turns_with_a_generator(
+    kind: str, drawn: Sequence[int], tmp_path: Path
+) -> None:
+    package, holder = _drawing_in_a(kind), _StateHolder()
     program = onert.compile(package, num_threads=1)
     assert _is_native(program)
     onert.bundle(package, tmp_path, cpu="native")
@@ -173,15 +175,15 @@ def test_subgraphs_draw_in_turn_with_those_that_run_them(kind: str, drawn: Seque
         x, given = np.float32([0.25, 0.5]), [np.int32(n), np.float32([0.25, 0.5])]
         theirs = [x]
         for _ in range(times):
-            theirs[0] = theirs[0] + _expected(_DRAWN, kept, np.int32([2]))
-        theirs.append(x + _expected(_DRAWN, kept, np.int32([2])))
+            theirs[0] = theirs[0] + _expected(_DRAWN, holder, np.int32([2]))
+        theirs.append(x + _expected(_DRAWN, holder, np.int32([2])))
         for found in (execution.run(given), bundle.run(given)):
             for one, other in zip(found.values(), theirs, strict=True):
                 np.testing.assert_array_equal(one, other, strict=True)
 
 
-def test_what_a_condition_draws_stays_where_it_is() -> None:
-    """It gives nothing but whether the loop goes on."""
+def test_a_model_that_draws_in_a_loop_condition_is_not_rewritten() -> None:
+    """A condition returns nothing but whether the loop continues."""
     b, c, d = Builder(), Builder(), Builder()
     x = b.add(While(1, 2, (_FLOATS,)), b.input(_FLOATS))
     drawn = c.add(Reduce(Reduction.SUM), _body(c, c.input(_FLOATS)), c.constant(np.int32([0])))
@@ -189,11 +191,11 @@ def test_what_a_condition_draws_stays_where_it_is() -> None:
     body = d.subgraph([_body(d, d.input(_FLOATS))])
     model = Subgraphs((b.subgraph([x]), condition, body))
     assert with_generators(model, 0) is model
-    execution, kept = onert.Execution(onert.compile(Package((model,), "drawn"))), _Kept()
+    execution, holder = onert.Execution(onert.compile(Package((model,), "drawn"))), _StateHolder()
     (found,) = execution.run([np.zeros(2, np.float32)]).values()
     theirs = np.zeros(2, np.float32)
-    while (theirs + _expected(_DRAWN, kept, np.int32([2]))).sum() < 9:
-        theirs = theirs + _expected(_DRAWN, kept, np.int32([2]))
+    while (theirs + _expected(_DRAWN, holder, np.int32([2]))).sum() < 9:
+        theirs = theirs + _expected(_DRAWN, holder, np.int32([2]))
     np.testing.assert_array_equal(found, theirs)
 
 
@@ -207,8 +209,8 @@ _SHAPES: dict[str, Callable[[int, int], tuple[int, ...]]] = {
 
 @pytest.mark.parametrize("shape", _SHAPES)
 @pytest.mark.parametrize("distribution", Distribution)
-def test_as_many_numbers_are_drawn_as_a_run_asks_for(distribution: Distribution, shape: str, tmp_path: Path) -> None:
-    op, kept, b = Random(distribution, 7, 8), _Kept(), Builder()
+def test_random_tensors_of_a_computed_shape_are_native(distribution: Distribution, shape: str, tmp_path: Path) -> None:
+    op, holder, b = Random(distribution, 7, 8), _StateHolder(), Builder()
     ends = [b.input(TensorType(DType.INT32, ()), name) for name in "nm"]
     few = [b.add(Binary(BinaryKind.MINIMUM), each, b.constant(np.int32(6))) for each in ends]
     sizes = [b.constant(np.int32(d)) if d < 4 else few[d - 8] for d in _SHAPES[shape](8, 9)]
@@ -219,7 +221,7 @@ def test_as_many_numbers_are_drawn_as_a_run_asks_for(distribution: Distribution,
     execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
     for n, m in ((5, 2), (0, 3), (6, 6), (1, 4)):
         wanted = _SHAPES[shape](n, m)
-        theirs = _expected(op, kept, np.int32(wanted))
+        theirs = _expected(op, holder, np.int32(wanted))
         given = [np.int32(n), np.int32(m)][: len(package.models[0].primary.inputs)]
         (found,) = execution.run(given).values()
         np.testing.assert_allclose(found, theirs, rtol=1e-6, strict=True)
@@ -228,9 +230,9 @@ def test_as_many_numbers_are_drawn_as_a_run_asks_for(distribution: Distribution,
 
 
 @pytest.mark.parametrize("counted", ["rows", "classes", "samples"])
-def test_classes_are_drawn_of_what_counts(counted: str) -> None:
-    """Of first rows, of first classes of one row, and as many of one row as a run says."""
-    op, kept, b = Multinomial(DType.INT32, 5, 6), _Kept(), Builder()
+def test_classes_of_a_computed_number_of_entries_are_drawn_natively(counted: str) -> None:
+    """The number of rows, the number of classes, or the number of samples is computed at run time."""
+    op, holder, b = Multinomial(DType.INT32, 5, 6), _StateHolder(), Builder()
     x, n = b.input(TensorType(DType.FLOAT32, (4, 5)), "x"), b.input(TensorType(DType.INT32, ()), "n")
     most = b.add(
         Binary(BinaryKind.MINIMUM),
@@ -246,20 +248,20 @@ def test_classes_are_drawn_of_what_counts(counted: str) -> None:
     given = np.random.default_rng(3).standard_normal((4, 5)).astype(np.float32)
     for n_ in (2, 4, 1, 3):
         logits = given[:n_] if counted == "rows" else given[:1, : n_ if counted == "classes" else 5]
-        theirs = _expected(op, kept, logits, np.int32(n_ if counted == "samples" else 3))
+        theirs = _expected(op, holder, logits, np.int32(n_ if counted == "samples" else 3))
         np.testing.assert_array_equal(*execution.run([given, np.int32(n_)]).values(), theirs, strict=True)
 
 
 @pytest.mark.parametrize("to", [DType.INT32, DType.INT64])
-def test_classes_are_drawn_by_their_chances(to: DType, tmp_path: Path) -> None:
-    op, kept = Multinomial(to, 5, 6), _Kept()
+def test_classes_are_drawn_by_their_probabilities(to: DType, tmp_path: Path) -> None:
+    op, holder = Multinomial(to, 5, 6), _StateHolder()
     package = _classes(op, 9)
     program = onert.compile(package, num_threads=1)
     assert _is_native(program)
     onert.bundle(package, tmp_path, cpu="native")
     execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
     for logits in (LOGITS, LOGITS * 2, np.where(LOGITS > -1, LOGITS, np.inf)):
-        theirs = _expected(op, kept, np.abs(logits), np.int32(9))
+        theirs = _expected(op, holder, np.abs(logits), np.int32(9))
         for found in (execution.run([logits]), bundle.run([logits])):
             np.testing.assert_array_equal(*found.values(), theirs, strict=True)
     for each in (execution, bundle):
@@ -268,18 +270,18 @@ def test_classes_are_drawn_by_their_chances(to: DType, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "refused"), [(1 << 22, False), ((1 << 22) + 1, True)])
-def test_so_many_words_are_drawn_at_once_natively(words: int, refused: bool) -> None:
-    """Each takes some hundred bytes in between."""
+def test_only_a_limited_number_of_random_words_is_drawn_natively(words: int, rejected: bool) -> None:
+    """Each word needs about a hundred bytes of intermediate results."""
     op = HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,))
     state = TensorType(DType.UINT64, (3,))
     types = CallTypes((state,), (state, TensorType(DType.UINT32, (words,))))
     (decomposition,) = decompositions(HloRngBitGenerator)
-    assert (decomposition.why_not(op, types) is not None) is refused
+    assert (decomposition.why_not(op, types) is not None) is rejected
 
 
 @pytest.mark.parametrize(("count", "refused"), [(1 << 10, False), ((1 << 10) + 1, True)])
-def test_so_many_sums_of_chances_are_compared_natively(count: int, refused: bool) -> None:
+def test_only_a_limited_number_of_cumulative_probabilities_is_compared_natively(count: int, rejected: bool) -> None:
     inputs = STATE, TensorType(DType.FLOAT32, (1, 1 << 12)), TensorType(DType.INT32, ())
     types = CallTypes(inputs, (STATE, TensorType(DType.INT32, (1, count))))
     (decomposition,) = decompositions(MultinomialFrom)
-    assert (decomposition.why_not(MultinomialFrom(DType.INT32), types) is not None) is refused
+    assert (decomposition.why_not(MultinomialFrom(DType.INT32), types) is not None) is rejected

@@ -1,4 +1,4 @@
-"""Claims about the heterogeneous scheduler: it minimises what was measured, and says what was not."""
+"""The heterogeneous scheduler: it minimises measured times, and reports what was not measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ledger = list[tuple[str, float]]
 
 @frozen
 class PricedKernel:
-    """Runs a sequence and writes its price down."""
+    """Runs a sequence and records the prices of its operations."""
 
     inner: Kernel
     sequence: OperationSequence
@@ -49,7 +49,7 @@ class PricedKernel:
 
 
 class PricedBackend(ToyBackend):
-    """Fast at some kinds and slow at others: simulated microseconds, summed up in a ledger."""
+    """Fast at some kinds of operations and slow at others: simulated microseconds, recorded in a ledger."""
 
     def __init__(self, name: str, prices: dict[type[Op], float], ledger: Ledger, memory: Memory = HOST) -> None:
         super().__init__(name, list(prices), memory)
@@ -68,7 +68,7 @@ COPY = 30.0
 
 
 def price_list(backends: Sequence[Backend], graph: Subgraph) -> ExecTimes:
-    """What measuring these backends on this graph would give."""
+    """The result of measuring these backends on this graph."""
     found = []
     for backend in backends:
         if isinstance(backend, PricedBackend):
@@ -90,7 +90,7 @@ def scheduled(graph: Subgraph, backends: Sequence[Backend], known: ExecTimes, fo
 
 
 def spent(program: Program, ledger: Ledger) -> float:
-    """The simulated microseconds of a run, copies included."""
+    """The simulated microseconds of a run, including copies."""
     ledger.clear()
     copies = sum(isinstance(o.op, Permute) for o in program.main.subgraph.operations)
     execution = Execution(program)
@@ -100,7 +100,7 @@ def spent(program: Program, ledger: Ledger) -> float:
 
 
 def mixed_graph() -> Subgraph:
-    """Long runs of scales and of additions in turn."""
+    """Alternating long runs of scales and additions."""
     d = Draft()
     x = y = d.input(4, name="x")
     for _ in range(3):
@@ -111,9 +111,9 @@ def mixed_graph() -> Subgraph:
     return d.graph(y)
 
 
-@pytest.mark.parametrize("memory", [HOST, ELSEWHERE], ids=["shared memory", "memory apart"])
+@pytest.mark.parametrize("memory", [HOST, ELSEWHERE], ids=["shared memory", "separate memory"])
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
-def test_a_mix_beats_each_single_backend(tmp_path: Path, memory: Memory, executor: str) -> None:
+def test_a_mix_of_backends_beats_each_single_one(tmp_path: Path, memory: Memory, executor: str) -> None:
     ledger: Ledger = []
     backends = [
         PricedBackend("scales", {ToyScale: 10.0, ToyAdd: 100.0}, ledger),
@@ -147,7 +147,7 @@ def test_copies_that_cost_more_than_they_save_are_not_made(tmp_path: Path) -> No
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_the_result_is_near_the_best_of_all_assignments(
+def test_the_assignment_costs_at_most_half_again_as_much_as_the_best(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("he")
@@ -179,7 +179,7 @@ def test_the_result_is_near_the_best_of_all_assignments(
     assert mine <= 1.5 * best
 
 
-def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
+def test_notes_name_operations_that_were_not_measured(tmp_path: Path) -> None:
     ledger: Ledger = []
     backends = [PricedBackend("fast", {ToyScale: 1.0}, ledger), ToyBackend("slow"), ToyBackend("builtin", [Permute])]
     d = Draft()
@@ -193,7 +193,7 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     assert "operation 1 ToyRead was measured on no backend and stays on slow" in program.notes
 
 
-def test_what_the_user_chose_stays(tmp_path: Path) -> None:
+def test_an_operation_assigned_by_the_user_stays_on_its_backend(tmp_path: Path) -> None:
     ledger: Ledger = []
     backends = [PricedBackend("fast", {ToyScale: 1.0}, ledger), PricedBackend("slow", {ToyScale: 9.0}, ledger)]
     d = Draft()
@@ -202,7 +202,7 @@ def test_what_the_user_chose_stays(tmp_path: Path) -> None:
     assert [step.backend for step in program.main.steps] == ["fast", "slow"]
 
 
-def test_a_backend_on_which_an_operation_failed_does_not_get_it(tmp_path: Path) -> None:
+def test_an_operation_is_not_assigned_to_a_backend_on_which_it_failed(tmp_path: Path) -> None:
     ledger: Ledger = []
     backends = [PricedBackend("fast", {ToyScale: 1.0}, ledger), PricedBackend("slow", {ToyScale: 9.0}, ledger)]
     d = Draft()
@@ -227,7 +227,7 @@ PUBLIC = {
 BYTES = TensorType(DType.FLOAT32, (16,))
 
 
-def test_the_public_layout_is_read_and_written(tmp_path: Path) -> None:
+def test_the_public_file_layout_is_read_and_written(tmp_path: Path) -> None:
     path = tmp_path / "exec_time.json"
     path.write_text(json.dumps(PUBLIC))
     known = load(path)
@@ -238,13 +238,13 @@ def test_the_public_layout_is_read_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("nbytes", "time"), [(256, 3.0), (768, 10.0), (512, 6.5), (1024, 13.5), (4, 1.0)])
-def test_between_two_sizes_times_lie_on_a_line(nbytes: int, time: float) -> None:
+def test_times_between_two_measured_sizes_are_interpolated(nbytes: int, time: float) -> None:
     known = merged(ExecTimes(), [("cpu", "ToyScale", False, 256, 3.0), ("cpu", "ToyScale", False, 768, 10.0)])
     half = TensorType(DType.UINT8, (nbytes // 2,))
     assert known.operation("cpu", ToyScale(), CallTypes((half,), (half,))) == time
 
 
-def test_measuring_again_gives_the_mean() -> None:
+def test_repeated_measurements_are_averaged() -> None:
     known = merged(ExecTimes(), [("cpu", "Add", False, 64, 4.0), ("cpu", "Add", False, 64, 8.0)])
     assert known.times["cpu", "Add", False] == {64: 6.0}
 
@@ -258,7 +258,7 @@ def test_measuring_again_gives_the_mean() -> None:
         ('{"cpu": {"Add": {"0": [[1]]}}}', "exec_time.json does not have the layout"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str | None, sentence: str) -> None:
+def test_an_unusable_file_of_times_is_rejected(tmp_path: Path, text: str | None, sentence: str) -> None:
     if text is not None:
         (tmp_path / "exec_time.json").write_text(text)
     d = Draft()
@@ -285,5 +285,5 @@ def test_measuring_covers_every_operation_every_backend_and_the_copies() -> None
     assert {("device", "ToyScale"), ("host", "ToyScale"), ("device", "ToyAdd"), ("reference", "ToyAdd")} <= found
     assert ("host", "ToyAdd") not in found
     assert {("device", "host"), ("host", "device"), ("reference", "device")} <= found
-    assert ("host", "reference") not in found  # one memory: nothing is copied
+    assert ("host", "reference") not in found  # one memory, no copies
     assert all(time > 0 for *_, time in outcome.measurements)

@@ -1,4 +1,4 @@
-"""Claims about what is updated in place, and what is not because something reads it afterwards."""
+"""What is updated in place, and what is copied because something still reads the old value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADD, ABS = Binary(BinaryKind.ADD), Unary(UnaryKind.ABS)
 
 
 def _graph(body: Callable[[Builder, int, int, int], list[int]]) -> Subgraph:
-    """A table that is a variable, a row, and an index; the first result is the table's next value."""
+    """A table that is a variable, a row, and an index; the body's first result is the table's next value."""
     b = Builder()
     table, row, at = b.variable(TABLE, "table"), b.input(ROW, "row"), b.input(AT, "at")
     following, *outputs = body(b, table, row, at)
@@ -39,8 +39,8 @@ def _graph(body: Callable[[Builder, int, int, int], list[int]]) -> Subgraph:
 
 
 def _put(b: Builder, table: int, row: int, at: int) -> list[int]:
-    made = b.add(PutRow(), table, row, at)
-    return [made, b.add(ABS, made)]
+    result = b.add(PutRow(), table, row, at)
+    return [result, b.add(ABS, result)]
 
 
 def _read_before(b: Builder, table: int, row: int, at: int) -> list[int]:
@@ -49,68 +49,68 @@ def _read_before(b: Builder, table: int, row: int, at: int) -> list[int]:
 
 
 def _read_behind(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """What reads the old table stands behind the update, and may come before it."""
-    made = b.add(PutRow(), table, row, at)
-    return [made, b.add(ABS, b.add(Reshape((8,)), table))]
+    """The old table is read by an operation listed after the update, which may run before it."""
+    result = b.add(PutRow(), table, row, at)
+    return [result, b.add(ABS, b.add(Reshape((8,)), table))]
 
 
 def _through_views(b: Builder, table: int, row: int, at: int) -> list[int]:
     flat = b.add(Reshape((4, 1, 2)), table)
-    made = b.add(PutRow(), flat, b.add(Reshape((1, 1, 2)), row), at)
-    return [b.add(Reshape((4, 2)), made), b.add(ABS, made)]
+    result = b.add(PutRow(), flat, b.add(Reshape((1, 1, 2)), row), at)
+    return [b.add(Reshape((4, 2)), result), b.add(ABS, result)]
 
 
 def _read_with_result(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """The old table and the new one are read by one operation."""
-    made = b.add(PutRow(), table, row, at)
-    return [made, b.add(ADD, made, table)]
+    """One operation reads both the old table and the new one."""
+    result = b.add(PutRow(), table, row, at)
+    return [result, b.add(ADD, result, table)]
 
 
 def _of_itself(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """What is put is made of the table, and read before it is changed."""
+    """The row is itself updated in place before it is put into the table."""
     return [b.add(PutRow(), table, b.add(ADD, row, b.add(PutRow(), row, row, b.constant(np.int32(0)))), at), row]
 
 
 def _other_end(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """What is put is lost: the next value is another."""
+    """The updated table is only an output; the next value is another tensor."""
     return [b.add(ABS, table), b.add(PutRow(), table, row, at)]
 
 
 def _branches(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """Two updates of the old table."""
+    """Two updates of the old table, one of which is an output."""
     return [b.add(PutRow(), table, row, at), b.add(PutRow(), table, b.add(ABS, row), at)]
 
 
 def _given_back(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """The next value is an output too."""
-    made = b.add(PutRow(), table, row, at)
-    return [made, made]
+    """The next value is also an output."""
+    result = b.add(PutRow(), table, row, at)
+    return [result, result]
 
 
 def _beside(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """The next value is updated further, for an output alone."""
+    """The next value is updated once more, only for an output."""
     following = b.add(ABS, table)
     return [following, b.add(ABS, b.add(PutRow(), following, row, at))]
 
 
 def _crossed(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """Another variable takes what is put, and is read when it is made."""
+    """The update is the next value of another variable, which is read after the update."""
     other = b.variable(TABLE, "other")
-    made = b.add(PutRow(), table, row, at)
-    b.update(other, made)
-    return [b.add(ABS, other), b.add(ADD, made, other)]
+    result = b.add(PutRow(), table, row, at)
+    b.update(other, result)
+    return [b.add(ABS, other), b.add(ADD, result, other)]
 
 
 def _scattered(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """The same row twice, and once more added to it."""
+    """The same row is written twice, and once more added."""
     place = b.add(Reshape((1, 1)), at)
     first = b.add(ScatterSlices(), table, b.add(Concat(0), place, place), b.add(Concat(0), row, row))
-    made = b.add(ScatterSlices(Combination.ADD), first, place, row)
-    return [made, b.add(ABS, made)]
+    result = b.add(ScatterSlices(Combination.ADD), first, place, row)
+    return [result, b.add(ABS, result)]
 
 
 def _scattered_widely(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """As many rows as there are: what they overwrite is the whole table."""
+    """As many rows as the table has, so the record of overwritten elements would be as large as the table."""
     rows, places = (b.add(Concat(0), *[i] * 4) for i in (row, b.add(Reshape((1, 1)), at)))
     return [b.add(ScatterSlices(), table, places, rows), row]
 
@@ -120,7 +120,7 @@ COPIED = [_read_with_result, _other_end, _given_back, _beside, _crossed, _scatte
 
 
 @pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
-def test_the_last_to_touch_a_variable_is_in_place(body: Callable[..., list[int]]) -> None:
+def test_an_update_is_in_place_if_nothing_reads_the_old_value_later(body: Callable[..., list[int]]) -> None:
     graph = update_in_place(copy_outputs(_graph(body)))
     found = decide(graph)
     update = graph.state[-1]
@@ -128,7 +128,7 @@ def test_the_last_to_touch_a_variable_is_in_place(body: Callable[..., list[int]]
 
 
 def _by_meaning(graph: Subgraph, runs: Sequence[Sequence[Array]]) -> list[Array]:
-    """The results of runs, operation by operation."""
+    """The results of all runs, evaluated operation by operation."""
     state = {i: np.zeros(TABLE.shape, np.float32) for i, operand in enumerate(graph.operands) if operand.variable}
     found = []
     for inputs in runs:
@@ -145,7 +145,7 @@ def _by_meaning(graph: Subgraph, runs: Sequence[Sequence[Array]]) -> list[Array]
 @pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
-def test_results_are_those_that_the_operations_mean(
+def test_updates_in_place_do_not_change_results(
     body: Callable[..., list[int]], executor: str, backends: tuple[str, ...]
 ) -> None:
     rows = np.random.default_rng(0).standard_normal((6, 1, 2)).astype(np.float32)
@@ -156,14 +156,14 @@ def test_results_are_those_that_the_operations_mean(
     assert all(map(np.array_equal, _by_meaning(_graph(body), runs), found))
 
 
-def test_what_runs_as_one_after_an_update_reads_a_copy() -> None:
-    """A chain of operations runs where its last one stands: behind the update, although its first one reads the old
+def test_operations_fused_and_run_after_an_update_read_a_copy() -> None:
+    """A fused chain runs at the position of its last operation: after the update, although its first one reads the old
     table."""
 
     def body(b: Builder, table: int, row: int, at: int) -> list[int]:
         old = b.add(ABS, table)
-        made = b.add(PutRow(), table, row, at)
-        return [made, b.add(ADD, old, made)]
+        result = b.add(PutRow(), table, row, at)
+        return [result, b.add(ADD, old, result)]
 
     graph = _graph(body)
     execution = onert.Execution(onert.compile(Package((Subgraphs((graph,)),)), num_threads=1))
@@ -172,13 +172,13 @@ def test_what_runs_as_one_after_an_update_reads_a_copy() -> None:
     assert next(iter(execution.run([row, np.int32(1)]).values())).tolist() == [[0, 0], [0, 8], [0, 0], [0, 0]]
 
 
-def test_a_result_in_the_arena_is_updated_where_it_lies() -> None:
+def test_a_result_in_the_arena_is_updated_in_place() -> None:
     b = Builder()
     x, row = b.input(TABLE, "x"), b.input(ROW, "row")
-    made = b.add(ABS, x)
+    result = b.add(ABS, x)
     for number in range(3):
-        made = b.add(PutRow(), made, row, b.constant(np.int32(number)))
-    graph = b.subgraph([b.add(ABS, made)])
+        result = b.add(PutRow(), result, row, b.constant(np.int32(number)))
+    graph = b.subgraph([b.add(ABS, result)])
     program = onert.compile(Package((Subgraphs((graph,)),)), num_threads=1)
     (arena,) = program.memory_plan.values()
     assert arena.size == 64
@@ -189,15 +189,13 @@ def test_a_result_in_the_arena_is_updated_where_it_lies() -> None:
 @pytest.mark.parametrize("combination", Combination)
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
-def test_slices_are_scattered_where_the_tensor_lies(
-    combination: Combination, executor: str, backends: tuple[str, ...]
-) -> None:
+def test_slices_are_scattered_in_place(combination: Combination, executor: str, backends: tuple[str, ...]) -> None:
     b = Builder()
     x, rows = b.input(TABLE, "x"), b.input(TensorType(DType.FLOAT32, (3, 2)), "rows")
     places = b.constant(np.int64([[1], [3], [1]]))
-    made = b.add(ScatterSlices(combination), b.add(ABS, x), places, rows)
-    again = b.add(ScatterSlices(combination), made, places, rows)
-    graph = b.subgraph([b.add(ABS, again)])
+    result = b.add(ScatterSlices(combination), b.add(ABS, x), places, rows)
+    twice = b.add(ScatterSlices(combination), result, places, rows)
+    graph = b.subgraph([b.add(ABS, twice)])
     program = onert.compile(Package((Subgraphs((graph,)),)), executor=executor, num_threads=2, backends=backends)
     (arena,) = program.memory_plan.values()
     assert arena.size == 64
@@ -206,12 +204,12 @@ def test_slices_are_scattered_where_the_tensor_lies(
     np.testing.assert_array_equal(next(iter(found.values())), *_by_meaning(graph, [inputs]))
 
 
-def test_what_reads_a_tensor_behind_a_scatter_sees_the_old_one() -> None:
+def test_a_reader_of_the_old_tensor_after_a_scatter_sees_the_old_values() -> None:
     b = Builder()
     x, row = b.input(TABLE, "x"), b.input(ROW, "row")
-    made = b.add(ABS, x)
-    put = b.add(ScatterSlices(), made, b.constant(np.int64([[2]])), row)
-    graph = b.subgraph([b.add(ADD, put, made)])
+    result = b.add(ABS, x)
+    put = b.add(ScatterSlices(), result, b.constant(np.int64([[2]])), row)
+    graph = b.subgraph([b.add(ADD, put, result)])
     program = onert.compile(Package((Subgraphs((graph,)),)), num_threads=1)
     inputs = [-np.ones((4, 2), np.float32), np.float32([[2, 3]])]
     np.testing.assert_array_equal(
@@ -219,7 +217,7 @@ def test_what_reads_a_tensor_behind_a_scatter_sees_the_old_one() -> None:
     )
 
 
-def test_an_update_that_breaks_its_rule_has_changed_nothing() -> None:
+def test_an_update_with_an_invalid_index_changes_nothing() -> None:
     for backends in ((), ("reference",)):
         execution = onert.Execution(onert.compile(Package((Subgraphs((_graph(_put),)),)), backends=backends))
         row = np.float32([[1, 2]])
@@ -232,22 +230,22 @@ def test_an_update_that_breaks_its_rule_has_changed_nothing() -> None:
 
 
 def _adding() -> Package:
-    """Rows that are added to a variable, and a sum of all that it holds."""
+    """Rows are added to a variable, which is returned."""
     b = Builder()
     table, rows = b.variable(TABLE, "table"), b.input(TensorType(DType.FLOAT32, (2, 2)), "rows")
     places = b.input(TensorType(DType.INT64, (2, 1)), "places")
-    made = b.add(ScatterSlices(Combination.ADD), table, places, rows)
-    b.update(table, made)
-    return Package((Subgraphs((b.subgraph([b.add(ABS, made)]),)),), "adding")
+    result = b.add(ScatterSlices(Combination.ADD), table, places, rows)
+    b.update(table, result)
+    return Package((Subgraphs((b.subgraph([b.add(ABS, result)]),)),), "adding")
 
 
 _FAILING = ([0, 4], [4, 0], [0, -1], [-1, 0], [0, 1 << 40])
-"""Places of which one is outside: the other row is added before that is known, or after it."""
+"""Pairs of indices of which one is out of range: the other row is added before or after that is found out."""
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
-def test_rows_added_before_an_index_that_is_outside_are_taken_back(executor: str, backends: tuple[str, ...]) -> None:
+def test_rows_added_before_an_index_out_of_range_are_restored(executor: str, backends: tuple[str, ...]) -> None:
     execution = onert.Execution(onert.compile(_adding(), executor=executor, num_threads=2, backends=backends))
     rows = np.float32([[1, 2], [3, 4]])
     execution.run([rows, np.int64([[3], [3]])])
@@ -259,7 +257,7 @@ def test_rows_added_before_an_index_that_is_outside_are_taken_back(executor: str
 
 
 @needs_compiler
-def test_a_bundle_takes_back_rows_added_before_an_index_that_is_outside(tmp_path: Path) -> None:
+def test_a_bundle_restores_rows_added_before_an_index_out_of_range(tmp_path: Path) -> None:
     onert.bundle(_adding(), tmp_path)
     loaded = onert.load_bundle(tmp_path)
     rows = np.float32([[1, 2], [3, 4]])
@@ -271,7 +269,7 @@ def test_a_bundle_takes_back_rows_added_before_an_index_that_is_outside(tmp_path
     assert found.tolist() == [[1, 2], [0, 0], [0, 0], [7, 10]]
 
 
-def test_a_number_alone_is_updated_without_saying_where() -> None:
+def test_a_scalar_is_updated_without_indices() -> None:
     b = Builder()
     x, update = (b.input(TensorType(DType.FLOAT32, ()), name) for name in ("x", "update"))
     package = Package((Subgraphs((b.subgraph([b.add(HloDynamicUpdateSlice(), x, update)]),)),), "m")
@@ -280,27 +278,27 @@ def test_a_number_alone_is_updated_without_saying_where() -> None:
 
 
 def _flat_ends(b: Builder, x: int) -> list[int]:
-    """An input in another shape, and a result in another shape that is an output."""
-    made = b.add(ABS, b.add(Reshape((8,)), x))
-    return [b.add(Reshape((2, 4)), made), b.add(Reshape((8, 1)), made), b.add(ADD, made, made)]
+    """An input that is reshaped first, and a result that is an output in two other shapes."""
+    result = b.add(ABS, b.add(Reshape((8,)), x))
+    return [b.add(Reshape((2, 4)), result), b.add(Reshape((8, 1)), result), b.add(ADD, result, result)]
 
 
 def _copied_end(b: Builder, x: int) -> list[int]:
-    """What is an output as well as the input, or as another output, is copied."""
-    made = b.add(ABS, x)
-    return [b.add(Reshape((8,)), x), made, b.add(Reshape((8,)), made)]
+    """An input that is an output too, or a tensor that is two outputs, is copied."""
+    result = b.add(ABS, x)
+    return [b.add(Reshape((8,)), x), result, b.add(Reshape((8,)), result)]
 
 
 def _updated(b: Builder, x: int) -> list[int]:
-    """What is updated afterwards lies where the update does, not in the output that holds what it was."""
-    made = b.add(ABS, x)
+    """A tensor that is updated later is stored with its update, not in the output that has its old value."""
+    result = b.add(ABS, x)
     row, at = b.constant(np.float32([[1, 2]])), b.constant(np.int32(1))
-    return [b.add(Reshape((8,)), made), b.add(Reshape((2, 4)), b.add(PutRow(), made, row, at))]
+    return [b.add(Reshape((8,)), result), b.add(Reshape((2, 4)), b.add(PutRow(), result, row, at))]
 
 
 @pytest.mark.parametrize(("body", "count"), [(_flat_ends, 2), (_copied_end, 0), (_updated, 2)])
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_other_shapes_of_inputs_and_outputs_are_no_copies(
+def test_reshaping_inputs_and_outputs_does_not_copy_them(
     body: Callable[[Builder, int], list[int]], count: int, executor: str
 ) -> None:
     b = Builder()

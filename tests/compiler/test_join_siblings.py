@@ -1,4 +1,4 @@
-"""Alike operations whose results are put side by side become one where that gives the same bits."""
+"""Similar operations whose results are concatenated become one operation if the bits stay the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _begun() -> tuple[Builder, int]:
 
 
 def _joined(graph: Subgraph) -> list[str]:
-    """The operations that are left in two rounds; what they compute is the same."""
+    """The kinds of operations left after two rounds, which compute the same values."""
     after = graph
     for _ in range(2):
         after = remove_dead(join_siblings.checked(after))
@@ -41,13 +41,13 @@ def _joined(graph: Subgraph) -> list[str]:
     return [type(each.op).__name__ for each in after.operations]
 
 
-def test_columns_of_one_tensor_are_picked_at_once() -> None:
+def test_gathers_of_columns_of_one_tensor_are_joined() -> None:
     b, x = _begun()
     graph = b.model([b.add(Concat(-1), x, *(_picked(b, x, [i, 5]) for i in range(FEWEST)))]).primary
     assert _joined(graph) == ["Gather", "Concat"]
 
 
-def test_rows_of_one_width_are_reduced_at_once() -> None:
+def test_reductions_of_rows_of_the_same_width_are_joined() -> None:
     b, x = _begun()
     pairs = [_reduced(b, _picked(b, x, [i, 5 - i])) for i in range(FEWEST)]
     singles = [_reduced(b, _picked(b, x, [i])) for i in range(FEWEST)]
@@ -56,7 +56,7 @@ def test_rows_of_one_width_are_reduced_at_once() -> None:
 
 
 @pytest.mark.parametrize("case", ["few", "rows", "kinds", "read elsewhere", "other axis"])
-def test_what_is_not_alike_stays(case: str) -> None:
+def test_operations_that_differ_are_not_joined(case: str) -> None:
     b, x = _begun()
     count, axis = FEWEST - (case == "few"), 0 if case == "other axis" else 1
     kinds = [Reduction.SUM, Reduction.PROD] * FEWEST if case == "kinds" else [Reduction.SUM] * FEWEST

@@ -1,4 +1,4 @@
-"""Claims about programs that are kept on disk: another compilation finds them, whole, or compiles again."""
+"""The on-disk program cache: a later compilation finds a program whole, or compiles it again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert.backend import tasks
 from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler.program_cache import lookup as programs
-from onert.compiler.program_cache import serialize as kept
+from onert.compiler.program_cache import serialize as cached
 from onert.compiler.program_cache.records import Records
 from onert.compiler.scheduler.exec_time import ExecTimes, save
 from onert.exec.observers import Profile, Trace
@@ -41,14 +41,14 @@ ROW, ONE = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, ())
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache; every program is worth keeping."""
+    """An empty cache that stores every program."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
     return tmp_path / "cache"
 
 
 class Compiled:
-    """What was compiled, rather than found, since this was made."""
+    """Counts the programs compiled, rather than found in the cache, since it was created."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -91,7 +91,7 @@ def sum_with(value: float) -> Package:
 @pytest.mark.parametrize("path", DIGITS, ids=lambda path: path.name)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["default", "reference"])
-def test_a_program_that_was_found_gives_the_same(
+def test_a_cached_program_gives_the_same_results(
     path: Path, threads: int, backends: tuple[str, ...], compiled: Compiled
 ) -> None:
     first, second = (onert.compile(onert.load(path), num_threads=threads, backends=backends) for _ in range(2))
@@ -103,7 +103,7 @@ def test_a_program_that_was_found_gives_the_same(
 
 @needs_shared
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
-def test_every_model_that_was_found_gives_the_same(path: Path, compiled: Compiled) -> None:
+def test_the_cached_program_of_every_shared_model_gives_the_same_results(path: Path, compiled: Compiled) -> None:
     first, second = (onert.compile(onert.load(path), num_threads=1) for _ in range(2))
     assert compiled.count == 1
     assert first.describe() == second.describe()
@@ -111,18 +111,20 @@ def test_every_model_that_was_found_gives_the_same(path: Path, compiled: Compile
 
 
 def whole(directory: Path) -> Path:
-    """The file of the program, which is larger than those of its kernels, when it is written."""
+    """The file of the program, which is larger than those of its kernels, once it has been written."""
     WRITERS.finish()
     return max(directory.glob("*.onert"), key=lambda path: path.stat().st_size)
 
 
 def programs_in(directory: Path) -> list[Path]:
-    """The entries but digests of sources."""
+    """The entries other than digests of sources."""
     WRITERS.finish()
     return [path for path in directory.glob("*.onert") if b"digest\t" not in path.read_bytes()]
 
 
-def test_what_is_compiled_sooner_than_read_is_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_compiles_faster_than_it_loads_is_not_cached(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) == []
@@ -131,15 +133,17 @@ def test_what_is_compiled_sooner_than_read_is_not_kept(directory: Path, monkeypa
     assert programs_in(directory) != []
 
 
-def test_a_program_is_not_kept_where_its_kernels_are_no_data(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_kernels_that_cannot_be_stored_is_not_cached(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Reference, "keep", lambda self, kernel: None)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) == []
 
 
-def test_an_entry_that_cannot_be_used_is_removed(tmp_path: Path) -> None:
+def test_an_unusable_entry_is_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    entry = kept.ProgramEntry(cache, lambda: "outline", lambda: "key", kept.Parts(()), {}, Records())
+    entry = cached.ProgramEntry(cache, lambda: "outline", lambda: "key", cached.Parts(()), {}, Records())
     for key in ("outline", "key"):
         assert cache.store(key, b"no program")
     assert entry.load(lambda shapes: pytest.fail("nothing is compiled")) is None
@@ -147,7 +151,7 @@ def test_an_entry_that_cannot_be_used_is_removed(tmp_path: Path) -> None:
     assert cache.load("outline") is not None
 
 
-def test_what_nobody_waits_for_is_written_when_it_is_waited_for() -> None:
+def test_background_writes_are_complete_after_finish() -> None:
     writers, gate, written = Writers(), Event(), []
 
     def write() -> None:
@@ -163,7 +167,7 @@ def test_what_nobody_waits_for_is_written_when_it_is_waited_for() -> None:
     writers.finish()
 
 
-def test_what_no_thread_can_be_had_for_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_is_synchronous_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
@@ -173,7 +177,7 @@ def test_what_no_thread_can_be_had_for_is_written_at_once(monkeypatch: pytest.Mo
     assert written == [1]
 
 
-def test_a_process_that_ends_at_once_leaves_a_whole_program(directory: Path, compiled: Compiled) -> None:
+def test_a_process_that_exits_immediately_leaves_a_complete_entry(directory: Path, compiled: Compiled) -> None:
     script = "import sys, onert; onert.compile(onert.load(sys.argv[1]), num_threads=1)"
     subprocess.run([sys.executable, "-c", script, str(DIGITS[0])], check=True)
     onert.compile(onert.load(DIGITS[0]), num_threads=1)
@@ -187,7 +191,7 @@ def flipped(raw: bytearray) -> bytes:
 
 
 def foreign(raw: bytearray) -> bytes:
-    """An entry that is whole, of something that is no program."""
+    """A valid entry whose content is not a program."""
     cache = Cache(Path(os.environ["ONERT_CACHE_DIR"]) / "other")
     cache.store("other", b"\x03" + b"\0" * 7 + b"\xff" * 64)
     return (cache.directory / "other.onert").read_bytes()
@@ -198,7 +202,7 @@ def foreign(raw: bytearray) -> bytes:
     [flipped, foreign, lambda raw: bytes(raw[:-1]), lambda raw: bytes(raw[: HEADER + 3]), lambda raw: b""],
     ids=["a bit", "foreign", "cut", "cut short", "empty"],
 )
-def test_what_was_damaged_is_compiled_again(damage: Any, directory: Path, compiled: Compiled) -> None:
+def test_a_program_with_a_damaged_entry_is_compiled_again(damage: Any, directory: Path, compiled: Compiled) -> None:
     package = onert.load(DIGITS[1])
     first = outputs(onert.compile(package))
     path = whole(directory)
@@ -210,7 +214,9 @@ def test_what_was_damaged_is_compiled_again(damage: Any, directory: Path, compil
 
 
 @pytest.mark.parametrize("which", ["directory", "file"])
-def test_what_others_could_have_written_is_not_used(which: str, directory: Path, compiled: Compiled) -> None:
+def test_entries_that_other_users_could_have_written_are_not_used(
+    which: str, directory: Path, compiled: Compiled
+) -> None:
     package = onert.load(DIGITS[1])
     onert.compile(package)
     assert whole(directory).stat().st_mode & 0o777 == 0o600
@@ -223,7 +229,7 @@ def test_what_others_could_have_written_is_not_used(which: str, directory: Path,
     assert compiled.count == 2
 
 
-def test_a_link_to_another_file_is_not_followed(directory: Path, tmp_path: Path, compiled: Compiled) -> None:
+def test_a_symbolic_link_in_the_cache_is_not_followed(directory: Path, tmp_path: Path, compiled: Compiled) -> None:
     package = onert.load(DIGITS[1])
     onert.compile(package)
     path = whole(directory)
@@ -233,7 +239,7 @@ def test_a_link_to_another_file_is_not_followed(directory: Path, tmp_path: Path,
     assert compiled.count == 2
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(monkeypatch: pytest.MonkeyPatch, compiled: Compiled) -> None:
+def test_an_unwritable_cache_is_not_an_error(monkeypatch: pytest.MonkeyPatch, compiled: Compiled) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", "/dev/null/cache")
     for count in (1, 2):
         onert.compile(sum_with(1))
@@ -244,7 +250,7 @@ def twice(x: Array, *, options: bytes) -> Array:
     return 2 * x
 
 
-def test_a_model_with_operations_of_the_users_own_is_not_kept(compiled: Compiled) -> None:
+def test_a_program_with_custom_python_operations_is_not_cached(compiled: Compiled) -> None:
     b = Builder()
     y = b.add(Python("Twice", twice, results=(ROW,)), b.input(ROW, "x"))
     for count in (1, 2):
@@ -254,7 +260,7 @@ def test_a_model_with_operations_of_the_users_own_is_not_kept(compiled: Compiled
         assert result.tolist() == [2, 4, 6, 8]
 
 
-def test_a_program_that_was_found_takes_other_shapes(compiled: Compiled) -> None:
+def test_a_cached_program_can_be_compiled_for_other_shapes(compiled: Compiled) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (None, 4)), "x")
     package = packaged(b.subgraph([b.add(MUL, x, b.constant(np.float32([1, 2, 3, 4])))]))
@@ -265,10 +271,10 @@ def test_a_program_that_was_found_takes_other_shapes(compiled: Compiled) -> None
         execution.set_input_shape("x", (rows, 4))
         (result,) = execution.run([np.ones((rows, 4), np.float32)]).values()
         assert result.tolist() == [[1, 2, 3, 4]] * rows
-    assert compiled.count == 2  # the compiler was read, once, for the other shapes
+    assert compiled.count == 2  # the compiler was imported once, for the other shapes
 
 
-def test_loops_are_found_with_their_bodies(compiled: Compiled) -> None:
+def test_loops_are_cached_with_their_bodies(compiled: Compiled) -> None:
     condition, body = Builder("condition"), Builder("body")
     x = condition.input(ONE, "x")
     less = condition.add(Comparison(ComparisonKind.LESS), x, condition.constant(np.int32(20)))
@@ -283,22 +289,22 @@ def test_loops_are_found_with_their_bodies(compiled: Compiled) -> None:
 
 
 def counter() -> Package:
-    """A resource variable and a tensor that is kept from run to run: both grow by x."""
+    """A resource variable and a variable tensor, both incremented by x in each run."""
     b = Builder()
     b.add_many(CallOnce(1))
     x = b.input(ROW, "x")
     handle = b.add(VarHandle("", "sum"))
     total = b.add(ADD, b.add(ReadVariable((ROW,)), handle), x)
     b.add_many(AssignVariable(), handle, total)
-    kept = b.variable(ROW, "kept")
-    other = b.add(ADD, kept, x)
-    b.update(kept, other)
+    cached = b.variable(ROW, "kept")
+    other = b.add(ADD, cached, x)
+    b.update(cached, other)
     once = Builder("initialise")
     once.add_many(AssignVariable(), once.add(VarHandle("", "sum")), once.constant(np.zeros(4, np.float32)))
     return packaged(b.subgraph([total, other]), once.subgraph([]))
 
 
-def test_variables_start_anew_in_a_program_that_was_found(compiled: Compiled) -> None:
+def test_variables_of_a_cached_program_start_with_their_initial_values(compiled: Compiled) -> None:
     ones = np.ones(4, np.float32)
     for _ in range(2):
         program = onert.compile(counter())
@@ -309,7 +315,7 @@ def test_variables_start_anew_in_a_program_that_was_found(compiled: Compiled) ->
     assert compiled.count == 1
 
 
-def test_observers_see_the_same_of_a_program_that_was_found(tmp_path: Path, compiled: Compiled) -> None:
+def test_observers_see_the_same_events_for_a_cached_program(tmp_path: Path, compiled: Compiled) -> None:
     seen = []
     for _ in range(2):
         profile, trace = Profile(), Trace(tmp_path / "trace.json")
@@ -324,7 +330,7 @@ def test_observers_see_the_same_of_a_program_that_was_found(tmp_path: Path, comp
 
 
 @pytest.mark.parametrize("option", [{"graph_dot_dump": 1}, {"use_scheduler": True}], ids=["files", "times"])
-def test_times_that_were_measured_and_files_for_people_keep_nothing(
+def test_programs_that_use_measured_times_or_write_files_are_not_cached(
     option: dict[str, Any], tmp_path: Path, compiled: Compiled
 ) -> None:
     save(ExecTimes(), tmp_path / "exec_time.json")
@@ -333,11 +339,11 @@ def test_times_that_were_measured_and_files_for_people_keep_nothing(
         assert compiled.count == count
 
 
-@pytest.mark.parametrize("own", [0, kept._OWN_BYTES])
-def test_constants_of_the_model_and_packed_ones_are_held_once(
+@pytest.mark.parametrize("own", [0, cached._OWN_BYTES])
+def test_constants_of_a_cached_program_are_not_copied(
     own: int, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_OWN_BYTES", own)
+    monkeypatch.setattr(cached, "_OWN_BYTES", own)
     package = onert.load(DIGITS[0])
     onert.compile(package)
     program = onert.compile(package)
@@ -351,7 +357,7 @@ def test_constants_of_the_model_and_packed_ones_are_held_once(
     assert not any(a.flags.owndata for a in found)
 
 
-def test_processes_at_the_same_time_give_the_same(directory: Path) -> None:
+def test_concurrent_processes_give_the_same_results(directory: Path) -> None:
     program = (
         "import sys, numpy as np, onert\n"
         "p = onert.compile(onert.load(sys.argv[1]), num_threads=1)\n"

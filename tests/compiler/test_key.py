@@ -1,4 +1,4 @@
-"""Claims about what programs are found by: each thing that decides one, changed alone, is compiled anew."""
+"""The key of the program cache: a change in anything that a program depends on compiles it again."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
     "trace_filepath": ("trace.json", {}),
     "log": (True, {}),
 }
-"""For each option another value than the default, and with which others it is tried."""
+"""A value other than the default for each option, and the other options it is tried with."""
 NEVER_CACHED = {"use_scheduler", "graph_dot_dump"}
 CLEARED = {"profiling"}
-"""Options that `onert.compile` acts on and resets before it makes a key; the key of other callers has them."""
+"""Options that `onert.compile` acts on and resets before it makes a key; other callers have them in their keys."""
 
 
-def test_every_option_is_tried_or_excluded_for_a_reason() -> None:
+def test_every_option_is_tested_or_excluded_for_a_stated_reason() -> None:
     names = {f.name for f in fields(Options)}
     assert names == OPTIONS.keys() | NEVER_CACHED | key.NOT_IN_KEY.keys()
     assert all(key.NOT_IN_KEY.values())
@@ -85,7 +85,7 @@ def test_each_option_is_part_of_the_key(
     check_apart(cached, lambda: cached.facts(PLAIN, **base), lambda: cached.facts(PLAIN, **{**base, name: value}))
 
 
-def test_which_options_were_explicit_is_no_part_of_the_key(cached: Cached) -> None:
+def test_the_key_does_not_depend_on_which_options_were_explicit(cached: Cached) -> None:
     base = Options(num_threads=1, input_shapes=SHAPES)
     for fixed in (None, frozenset({"num_threads"}), frozenset({"executor", "planner"})):
         onert.compile(PLAIN, evolve(base, fixed=fixed))
@@ -102,7 +102,7 @@ CONNECTED = Package(
 
 
 def with_element(weights: Array, value: float) -> Array:
-    """An element in the middle is another."""
+    """A copy with another element in the middle."""
     changed = weights.copy()
     changed.flat[weights.size // 2] = value
     return changed
@@ -120,11 +120,11 @@ PACKAGES: Mapping[str, tuple[Package, Package]] = {
     "connections": (CONNECTED, evolve(CONNECTED, connections=(), outputs=(MAIN,))),
     "config": (PLAIN, evolve(PLAIN, config={"EXECUTOR": "Dataflow"})),
 }
-"""Two packages that differ in one thing, by what that is."""
+"""Pairs of packages that differ in one respect."""
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_all_of_a_package_is_part_of_the_key(name: str, cached: Cached) -> None:
+def test_every_part_of_a_package_is_part_of_the_key(name: str, cached: Cached) -> None:
     first, second = PACKAGES[name]
     check_apart(
         cached,
@@ -144,7 +144,7 @@ FIELDS: Mapping[str, Any] = {
 }
 
 
-def test_every_field_of_a_package_is_part_of_its_structure() -> None:
+def test_every_field_of_a_package_changes_its_structure() -> None:
     assert {f.alias for f in fields(Package)} == FIELDS.keys()
     constants = key.constants_of(CONNECTED.models)
     found = [key.structure(evolve(CONNECTED, **{name: value}), constants) for name, value in FIELDS.items()]
@@ -155,7 +155,7 @@ def test_every_field_of_a_package_is_part_of_its_structure() -> None:
 
 
 def changed_in_the_middle(content: bytes, package: Package) -> bytes:
-    """A file of the same size with the same beginning and end, some of its weights others."""
+    """A file with the same size, beginning and end, but some different weights."""
     arrays = (o.data.array for o in package.model[0].operands if o.data is not None)
     weights = max(arrays, key=lambda array: array.nbytes).tobytes()
     at = content.index(weights) + len(weights) // 2
@@ -164,7 +164,7 @@ def changed_in_the_middle(content: bytes, package: Package) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["bytes", "file"])
-def test_all_of_a_file_is_part_of_the_key(name: str, cached: Cached, tmp_path: Path) -> None:
+def test_the_whole_content_of_a_file_is_part_of_the_key(name: str, cached: Cached, tmp_path: Path) -> None:
     content = FILE.read_bytes()
     changed = changed_in_the_middle(content, onert.load(content))
 
@@ -177,7 +177,7 @@ def test_all_of_a_file_is_part_of_the_key(name: str, cached: Cached, tmp_path: P
     assert cached.facts(loaded(content))[-1] != cached.facts(loaded(changed))[-1]
 
 
-def test_a_file_unlike_all_that_are_known_is_not_digested(cached: Cached, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_outline_is_not_cached_is_not_digested(cached: Cached, monkeypatch: pytest.MonkeyPatch) -> None:
     digested: list[str] = []
     found = Held.digest._compute
     monkeypatch.setattr(Held, "digest", property(lambda held: digested.append("") or found(held)))
@@ -192,14 +192,14 @@ def test_a_file_unlike_all_that_are_known_is_not_digested(cached: Cached, monkey
 
 
 @pytest.mark.parametrize("name", ["first.tflite", "second.tflite"])
-def test_programs_of_one_content_have_the_names_of_their_files(name: str, cached: Cached, tmp_path: Path) -> None:
+def test_cached_programs_are_named_after_their_own_file(name: str, cached: Cached, tmp_path: Path) -> None:
     for each in ("first.tflite", "second.tflite", name):
         (tmp_path / each).write_bytes(FILE.read_bytes())
         assert cached.facts(onert.load(tmp_path / each))[3] == each.removesuffix(".tflite")
     assert cached.count == 2
 
 
-def test_constants_of_texts_are_told_apart() -> None:
+def test_string_constants_with_equal_concatenations_have_different_keys() -> None:
     def structure(*texts: bytes) -> str:
         array = np.empty(len(texts), object)
         array[:] = texts
@@ -209,14 +209,14 @@ def test_constants_of_texts_are_told_apart() -> None:
     assert structure(b"a", b"bc") != structure(b"ab", b"c")
 
 
-def test_constants_of_the_same_bytes_are_told_apart_by_their_types() -> None:
+def test_constants_of_equal_bytes_and_other_types_have_different_keys() -> None:
     arrays = [np.zeros(4, np.float32), np.zeros((2, 2), np.float32), np.zeros(4, np.int32), np.zeros(16, np.int8)]
     assert len({key.structure((), [Constant(array)]) for array in arrays}) == len(arrays)
     assert len({key.elements([Constant(array)]) for array in arrays}) == 1
 
 
-def test_each_option_is_a_component_of_its_own() -> None:
-    """A backend's fingerprint may cover an option too, but need not."""
+def test_each_option_is_a_separate_component_of_the_key() -> None:
+    """A backend's fingerprint may cover an option as well, but need not."""
     base = Options(num_threads=1)
     plain = key.components(PLAIN, base, (), ())
     assert plain is not None

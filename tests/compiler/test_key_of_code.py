@@ -1,4 +1,4 @@
-"""Claims about what programs are found by: code, libraries, machine and backends, the same in every process."""
+"""The key of the program cache: code, libraries, machine and backends, identically in every process."""
 
 from __future__ import annotations
 
@@ -36,37 +36,49 @@ def cached(tmp_path: Path) -> Iterator[Cached]:
 
 
 def least(*_: object) -> dict[str, bool]:
-    """A processor that can do nothing that not all of its kind can."""
+    """A processor with only the features that all of its kind have."""
     return {}
 
 
 PROCESS: Mapping[str, tuple[object, str, Any]] = {
-    "sources": (key, "installed", lambda folder, asked: "other" if asked == DISTRIBUTION else asked),
+    "sources": (
+        key,
+        "installed",
+        lambda folder, distribution: "other" if distribution == DISTRIBUTION else distribution,
+    ),
     "python": (sys, "hexversion", 1),
     **{
-        name: (key, "installed", lambda folder, asked, name=name: "other" if asked == name else asked)
+        name: (
+            key,
+            "installed",
+            lambda folder, distribution, name=name: "other" if distribution == name else distribution,
+        )
         for name in key.LIBRARIES
     },
     "machine": (os, "uname", lambda: SimpleNamespace(machine="other")),
     "processor": (key, "_features", least),
 }
-"""What decides each component that is of the process: where it is asked for, and another answer."""
+"""For each component that describes the process: where it is looked up, and another answer."""
 
 FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
     **{
-        label: (onert_llvm.codegen.fingerprint, "installed", lambda _, asked, name=name: "" if asked == name else asked)
+        label: (
+            onert_llvm.codegen.fingerprint,
+            "installed",
+            lambda _, distribution, name=name: "" if distribution == name else distribution,
+        )
         for label, name in (("sources of llvm", DISTRIBUTION), ("llvmlite", "llvmlite"))
     },
     "library of llvmlite": (onert_llvm.codegen.fingerprint, "_sizes", lambda folder: "other"),
     "processor for llvm": (isa, "_host_features", least),
     "figures of the processor": (isa, "processor", lambda: "another : first_cache=65536"),
-    "sources of reference": (onert_reference.backend, "installed", lambda folder, asked: "other"),
-    "sources of builtin": (onert_builtin.backend, "installed", lambda folder, asked: "other"),
+    "sources of reference": (onert_reference.backend, "installed", lambda folder, distribution: "other"),
+    "sources of builtin": (onert_builtin.backend, "installed", lambda folder, distribution: "other"),
 }
-"""The same of what backends name in their fingerprints."""
+"""Likewise for the components of the backends' fingerprints."""
 
 
-def test_every_component_of_the_process_is_tried(cached: Cached) -> None:
+def test_every_component_of_the_process_is_tested(cached: Cached) -> None:
     assert key.process().keys() == PROCESS.keys()
     assert {"sources", "python", "attrs", "ml_dtypes", "numpy", "machine", "processor"} <= PROCESS.keys()
     assert all(key.process().values())
@@ -77,10 +89,10 @@ def test_code_libraries_and_machine_are_part_of_the_key(
     name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "processor for llvm" and isa.runnable()[-1] == isa.runnable()[0]:
-        pytest.skip("this processor is the least of its kind")
+        pytest.skip("this processor has only the features that all of its kind have")
     where, attribute, answer = {**PROCESS, **FINGERPRINTS}[name]
-    if attribute == "installed":  # which several share
-        monkeypatch.setattr(where, attribute, lambda folder, asked: asked)
+    if attribute == "installed":  # several components use it
+        monkeypatch.setattr(where, attribute, lambda folder, distribution: distribution)
         forget()
     before = cached.facts(PLAIN, input_shapes=SHAPES)
     assert cached.count == 1
@@ -98,12 +110,12 @@ BACKENDS = {"others": ("reference",), "in another order": ("reference", "builtin
 
 
 @pytest.mark.parametrize("names", BACKENDS.values(), ids=BACKENDS)
-def test_the_backends_that_are_used_are_part_of_the_key(names: tuple[str, ...], cached: Cached) -> None:
+def test_the_backends_in_use_are_part_of_the_key(names: tuple[str, ...], cached: Cached) -> None:
     base: dict[str, Any] = {"input_shapes": SHAPES}
     check_apart(cached, lambda: cached.facts(PLAIN, **base), lambda: cached.facts(PLAIN, **base, backends=names))
 
 
-def test_backends_of_other_names_are_told_apart() -> None:
+def test_backends_with_different_names_have_different_keys() -> None:
     class Named(Backend):
         def __init__(self, name: str) -> None:
             self.name = name  # type: ignore[misc]
@@ -116,7 +128,7 @@ def test_backends_of_other_names_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("name", ["reference", "llvm", "builtin"])
-def test_a_backend_that_names_nothing_keeps_programs_out_of_the_cache(
+def test_a_program_of_a_backend_without_a_fingerprint_is_not_cached(
     name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backends = {b.name: type(b) for b in load_backends()}
@@ -150,8 +162,8 @@ print(len(compiled), *y.reshape(-1))
 """
 
 
-def test_another_process_finds_the_same_and_nothing_else(tmp_path: Path) -> None:
-    said = []
+def test_another_process_finds_exactly_the_same_programs(tmp_path: Path) -> None:
+    printed = []
     for seed, weight in (("1", "2"), ("2", "2"), ("3", "5"), ("4", "5")):
         environment = {
             **os.environ,
@@ -162,6 +174,6 @@ def test_another_process_finds_the_same_and_nothing_else(tmp_path: Path) -> None
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, weight], check=True, capture_output=True, text=True, env=environment
         )
-        said.append(done.stdout.strip())
+        printed.append(done.stdout.strip())
     two, five = " ".join(["2.0"] * 4), " ".join(["5.0"] * 4)
-    assert said == [f"1 {two}", f"0 {two}", f"1 {five}", f"0 {five}"]
+    assert printed == [f"1 {two}", f"0 {two}", f"1 {five}", f"0 {five}"]

@@ -1,4 +1,4 @@
-"""Claims about files of which a program was kept: they are read no further than it takes to find it."""
+"""Files whose program is cached are read no further than the lookup needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Reads:
-    """How often a model was read since this was made."""
+    """Counts how often a model is parsed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -60,7 +60,9 @@ def outputs(program: onert.Program) -> list[Array]:
 
 
 @pytest.mark.parametrize("source", [FILE, FILE.read_bytes()], ids=["a file", "bytes"])
-def test_a_known_file_is_read_when_somebody_asks_what_is_in_it(source: Path | bytes, reads: Reads) -> None:
+def test_a_file_with_a_cached_program_is_parsed_only_when_its_models_are_used(
+    source: Path | bytes, reads: Reads
+) -> None:
     first = onert.load(source)
     expected = outputs(compiled(first))
     assert reads.count == 1
@@ -74,7 +76,7 @@ def test_a_known_file_is_read_when_somebody_asks_what_is_in_it(source: Path | by
     assert reads.count == 2
 
 
-def test_other_options_take_a_known_file_too(reads: Reads) -> None:
+def test_a_file_with_a_cached_program_can_be_compiled_with_other_options(reads: Reads) -> None:
     expected = outputs(compiled(onert.load(FILE)))
     assert reads.count == 1
     other = onert.compile(onert.load(FILE), num_threads=1, backends=("reference",))
@@ -82,7 +84,7 @@ def test_other_options_take_a_known_file_too(reads: Reads) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(outputs(other), expected, strict=True))
 
 
-def test_a_file_that_differs_in_one_byte_is_not_known(tmp_path: Path, reads: Reads) -> None:
+def test_a_file_that_differs_in_one_byte_is_parsed(tmp_path: Path, reads: Reads) -> None:
     compiled(onert.load(FILE))
     changed_content = bytearray(FILE.read_bytes())
     weights = max(
@@ -95,13 +97,13 @@ def test_a_file_that_differs_in_one_byte_is_not_known(tmp_path: Path, reads: Rea
     assert changed.models != onert.load(FILE).models
 
 
-def test_a_malformed_file_is_refused_though_a_like_one_is_known() -> None:
+def test_a_malformed_file_is_rejected_although_the_sound_one_is_cached() -> None:
     compiled(onert.load(FILE))
     sound = FILE.read_bytes()
     for at in range(5000, len(sound) - 5000, len(sound) // 50):
-        spoilt = sound[:at] + b"\xff" * 64 + sound[at + 64 :]
+        corrupt = sound[:at] + b"\xff" * 64 + sound[at + 64 :]
         try:
-            whole = onert.load(spoilt)
+            whole = onert.load(corrupt)
         except ModelError:
             continue
         assert whole.models != onert.load(sound).models
@@ -109,14 +111,16 @@ def test_a_malformed_file_is_refused_though_a_like_one_is_known() -> None:
         onert.load(sound[:-5000])
 
 
-def test_programs_have_the_names_of_their_files(tmp_path: Path) -> None:
+def test_cached_programs_are_named_after_the_file_that_was_loaded(tmp_path: Path) -> None:
     other = tmp_path / "other.tflite"
     other.write_bytes(FILE.read_bytes())
     for path in (FILE, other, FILE, other):
         assert compiled(onert.load(path)).name == path.stem
 
 
-def test_a_model_is_read_anew_where_users_have_operators(monkeypatch: pytest.MonkeyPatch, reads: Reads) -> None:
+def test_a_model_is_parsed_again_if_custom_operators_are_registered(
+    monkeypatch: pytest.MonkeyPatch, reads: Reads
+) -> None:
     compiled(onert.load(FILE))
     monkeypatch.setitem(CUSTOM_OPS, "Mine", lambda x, options: x)
     package = onert.load(FILE)
@@ -126,16 +130,16 @@ def test_a_model_is_read_anew_where_users_have_operators(monkeypatch: pytest.Mon
 
 
 def overwritten(path: Path, content: bytes) -> None:
-    """Write to a file that is mapped, not to a new one of its name."""
+    """Write into the existing file rather than replacing it."""
     with path.open("r+b") as file:
         file.write(content)
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000))
 
 
-def test_a_small_file_that_was_written_to_stays_what_was_loaded(tmp_path: Path) -> None:
+def test_writing_to_a_small_file_does_not_change_the_loaded_package(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
-    for _ in range(2):  # it is new, then it is known
+    for _ in range(2):  # the program is not cached, then it is
         package = onert.load(path)
         overwritten(path, FILE.read_bytes()[:2000] + bytes(100))
         assert package.models == onert.load(FILE).models
@@ -143,20 +147,22 @@ def test_a_small_file_that_was_written_to_stays_what_was_loaded(tmp_path: Path) 
         compiled(onert.load(path))
 
 
-def test_a_large_known_file_that_was_written_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_that_was_written_to_after_loading_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(content, "HELD", 1000)
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     compiled(onert.load(path))
-    touched, spoilt = onert.load(path), onert.load(path)
+    touched, corrupt = onert.load(path), onert.load(path)
     overwritten(path, FILE.read_bytes())
     assert touched.models == onert.load(FILE).models
     overwritten(path, FILE.read_bytes()[:2000] + bytes(100))
     with pytest.raises(ModelError, match="written to after it was loaded"):
-        onert.compile(spoilt, num_threads=1, planner="Bump")
+        onert.compile(corrupt, num_threads=1, planner="Bump")
 
 
-def test_a_program_is_cached_for_the_content_that_it_was_compiled_from(tmp_path: Path, reads: Reads) -> None:
+def test_a_program_is_cached_under_the_content_it_was_compiled_from(tmp_path: Path, reads: Reads) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     package = onert.load(path)
@@ -170,7 +176,7 @@ def test_a_program_is_cached_for_the_content_that_it_was_compiled_from(tmp_path:
     assert all(np.array_equal(a, b) for a, b in zip(outputs(found), expected, strict=True))
 
 
-def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path) -> None:
+def test_replacing_or_removing_a_file_does_not_change_the_loaded_package(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     expected = compiled(onert.load(path)) and onert.load(FILE).models
@@ -182,7 +188,7 @@ def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path
     assert outputs(onert.compile(package, num_threads=1, planner="Bump"))
 
 
-def test_where_nothing_is_kept_no_keys_are_made_before_there_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_computed_before_the_first_program_if_the_cache_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key, "process", cache(key.process.__wrapped__))
     package = onert.load(FILE)
     assert not key.is_process_known()
@@ -193,9 +199,7 @@ def test_where_nothing_is_kept_no_keys_are_made_before_there_is_a_program(monkey
     assert again.known
 
 
-def test_a_file_that_was_not_changed_is_not_read_for_its_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unchanged_file_is_not_read_for_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "HELD", 16)
     path = tmp_path / "model.tflite"
     path.write_bytes(FILE.read_bytes())
@@ -214,11 +218,11 @@ def test_a_file_that_was_not_changed_is_not_read_for_its_digest(
         assert found is not None
         return key.content_digest(found), sum(digested)
 
-    compiled(onert.load(path))  # so that it is known to be well-formed
+    compiled(onert.load(path))  # marks the content as well-formed
     whole = path.stat().st_size
     monkeypatch.setattr(key, "is_settled", lambda changed: False)
     first, read = load()
-    assert load() == (first, read)  # as of a file that was changed a moment ago: nothing is kept of its state
+    assert load() == (first, read)  # as for a file changed a moment ago, whose digest is not cached
     monkeypatch.setattr(key, "is_settled", lambda changed: True)
     load()
     again, count = load()
@@ -226,21 +230,21 @@ def test_a_file_that_was_not_changed_is_not_read_for_its_digest(
     assert count == read - whole
     before = path.stat()
     data = bytearray(path.read_bytes())
-    data[whole // 2] ^= 1  # its ends, by which files are told apart first, stay
+    data[whole // 2] ^= 1  # the ends, which are compared first, stay the same
     path.write_bytes(data)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert load()[0] != first
 
 
-def test_the_program_that_was_kept_last_is_read_ahead() -> None:
+def test_the_program_last_used_for_the_same_content_is_prefetched() -> None:
     cache_ = Cache(default_directory(os.environ))
-    assert serialize.ahead(onert.load(FILE)) is None  # of new content there is none
+    assert serialize.ahead(onert.load(FILE)) is None  # there is none for new content
     first = compiled(onert.load(FILE))
-    begun = serialize.ahead(onert.load(FILE))
-    assert begun is not None
-    name, task = begun
+    prefetched = serialize.ahead(onert.load(FILE))
+    assert prefetched is not None
+    name, task = prefetched
     assert task.result() == cache_.load(name)
-    onert.compile(onert.load(FILE), num_threads=2)  # another one than what is begun
+    onert.compile(onert.load(FILE), num_threads=2)  # not the one that is being prefetched
     WRITERS.finish()
     assert (onert.compile(onert.load(FILE), num_threads=1).num_threads, first.num_threads) == (1, 1)
     again = serialize.ahead(onert.load(FILE))
@@ -248,13 +252,13 @@ def test_the_program_that_was_kept_last_is_read_ahead() -> None:
     assert again[0] != name
 
 
-def test_a_program_that_is_begun_and_gone_is_compiled(reads: Reads) -> None:
+def test_a_program_whose_entry_is_gone_after_prefetching_is_compiled(reads: Reads) -> None:
     compiled(onert.load(FILE))
     package = onert.load(FILE)
-    begun = serialize.ahead(package)
-    assert begun is not None
-    Cache(default_directory(os.environ)).remove([begun[0]])
-    begun[1].result()
+    prefetched = serialize.ahead(package)
+    assert prefetched is not None
+    Cache(default_directory(os.environ)).remove([prefetched[0]])
+    prefetched[1].result()
     before = reads.count
     compiled(package)
     assert reads.count > before
@@ -272,8 +276,8 @@ def test_a_program_that_is_begun_and_gone_is_compiled(reads: Reads) -> None:
         b"0" * 64 + b" 99999999999",
     ],
 )
-def test_notes_that_say_nothing_of_use_begin_nothing(noted: bytes) -> None:
+def test_an_invalid_note_of_the_last_program_prefetches_nothing(note: bytes) -> None:
     package = onert.load(FILE)
     assert package.content is not None
-    package.content.kept = noted
+    package.content.kept = note
     assert serialize.ahead(package) is None

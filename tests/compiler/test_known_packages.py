@@ -1,4 +1,4 @@
-"""Claims about nnpackages of whose model a program was kept: they are read no further than a model file is."""
+"""nnpackages whose model's program is cached are read no further than a model file is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODEL = "digits_int8.tflite"
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of its own, and a cache."""
+    """A private copy of a package, and an empty cache."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
     return Path(shutil.copytree(EXAMPLE, tmp_path / "digits"))
@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """An entry for each time that a model is read."""
+    """One entry for each time a model is parsed."""
     found: list[int] = []
     read = reader.read_model
 
@@ -54,7 +54,7 @@ def compiled(package: Path) -> onert.Program:
     return program
 
 
-def test_its_model_is_read_when_somebody_asks_what_is_in_it(package: Path, reads: list[int]) -> None:
+def test_a_model_with_a_cached_program_is_parsed_only_when_it_is_used(package: Path, reads: list[int]) -> None:
     for _ in range(3):
         program = compiled(package)
         (given,) = program.inputs
@@ -67,7 +67,7 @@ def test_its_model_is_read_when_somebody_asks_what_is_in_it(package: Path, reads
     assert len(reads) == 3
 
 
-def test_a_configuration_counts_that_was_written_since(package: Path, reads: list[int]) -> None:
+def test_a_configuration_written_after_caching_is_used(package: Path, reads: list[int]) -> None:
     assert compiled(package).executor == "Linear"
     described(package, configs=["own.cfg"])
     (package / "metadata" / "own.cfg").write_text("EXECUTOR=Dataflow\n")
@@ -78,14 +78,14 @@ def test_a_configuration_counts_that_was_written_since(package: Path, reads: lis
         onert.load(package)
 
 
-def test_what_a_manifest_says_of_its_model_is_checked_all_the_same(package: Path) -> None:
+def test_the_manifest_is_checked_even_if_the_program_is_cached(package: Path) -> None:
     compiled(package)
     described(package, **{"model-types": ["circle"]})
     with pytest.raises(ModelError, match=f"{MODEL} is a tflite model, but MANIFEST says circle"):
         onert.load(package)
 
 
-def test_a_package_with_ports_of_its_own_is_read(package: Path, reads: list[int]) -> None:
+def test_a_package_that_declares_ports_is_parsed(package: Path, reads: list[int]) -> None:
     compiled(package)
     described(package, **{"pkg-inputs": ["0:0:0"], "pkg-outputs": ["0:0:0"]})
     assert onert.load(package).content is None
@@ -95,7 +95,7 @@ def test_a_package_with_ports_of_its_own_is_read(package: Path, reads: list[int]
     assert len(reads) == 3
 
 
-def test_an_archive_gives_what_its_directory_does(package: Path, tmp_path: Path) -> None:
+def test_an_archive_gives_the_same_package_as_its_directory(package: Path, tmp_path: Path) -> None:
     expected = compiled(package)
     archive = Path(shutil.make_archive(str(tmp_path / "digits"), "zip", package))
     found = onert.load(archive)

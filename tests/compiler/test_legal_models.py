@@ -1,5 +1,5 @@
-"""Claims about models: kinds of operations that have native code, their own or that of their parts, and whole models of
-which no step runs on the reference backend."""
+"""Kinds of operations with native code, directly or by decomposition, and whole models that run without the reference
+backend."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ResizeBilinear ResizeNearestNeighbor Reverse ReverseSequence RmsNorm RoPE SVDF S
 Slice Softmax SpaceToBatchND SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice TanhOfSum Tile Transpose
 TransposeConv2D TransposeConv3D TransposeConvBias2D Unary Unpack UnsortedSegment ZerosLike
 """
-"""The kinds of operations that have native code in some case, their own or that of their parts."""
+"""The kinds of operations that have native code in some case, directly or by decomposition."""
 
 
 def _by_kind() -> dict[str, list[Case]]:
@@ -64,7 +64,7 @@ CASES = _by_kind()
 
 
 def _reasons(case: Case) -> Iterator[str | None]:
-    """Why a case has no native code, with its own constants, with integers constant, and with all but the first."""
+    """Why a case has no native code: with its own constants, with integers constant, and with all but the first."""
     given = [(i, a) for i, a in enumerate(case.inputs) if a is not None]
     integers = tuple(i for i, a in given if a.ndim <= 1 and a.dtype.kind in "iu")
     for constant in (case.constant, integers, tuple(i for i, _ in given[1:])):
@@ -75,7 +75,7 @@ def _reasons(case: Case) -> Iterator[str | None]:
 
 
 @pytest.mark.parametrize("kind", NATIVE.split())
-def test_a_kind_of_operation_keeps_its_native_code(kind: str) -> None:
+def test_a_kind_of_operation_has_native_code(kind: str) -> None:
     assert any(reason is None for case in CASES[kind] for reason in _reasons(case))
 
 
@@ -83,14 +83,14 @@ def test_a_kind_of_operation_keeps_its_native_code(kind: str) -> None:
 
 
 def _run_natively(package: Package, inputs: Sequence[Array]) -> list[Array]:
-    """The results, of which no step made a thing on the reference backend."""
+    """The results of a run in which no step uses the reference backend."""
     program = onert.compile(package)
     assert {step.backend for step in program.routines[0].steps} <= {"llvm"}
     return list(onert.Execution(program).run(inputs).values())
 
 
 def _package(graph: Subgraph, function: BinaryKind | None) -> Package:
-    """A model of a graph, and of the function that its reductions name."""
+    """A model of a graph, and of the function that its reductions refer to."""
     if function is None:
         return Package((Subgraphs((graph,)),), "model")
     b = Builder("function")
@@ -277,7 +277,7 @@ def _weights(b: Builder, *shape: int) -> int:
 
 
 def _decoder() -> tuple[Subgraph, list[Array]]:
-    """A layer of a decoder as circle has it: norms, attention over a cache, and a mixture of experts."""
+    """A decoder layer as in circle: norms, attention with a cache, and a mixture of experts."""
     b = Builder()
     x = b.input(TensorType(F32, (1, 2, 8)))
     caches = [b.input(TensorType(F32, (1, 6, 2, 4))) for _ in range(2)]
@@ -299,7 +299,7 @@ def _decoder() -> tuple[Subgraph, list[Array]]:
 
 
 def _grouped_queries() -> tuple[Subgraph, list[Array]]:
-    """Attention as it comes from JAX: four heads of queries, two of keys and values, a cache, a mask of numbers."""
+    """Attention as exported from JAX: four query heads, two key and value heads, a cache, a numeric mask."""
     b = Builder()
     x = b.input(TensorType(F32, (1, 1, 8)))
     cache = b.input(TensorType(F32, (6, 1, 2, 4)))
@@ -321,7 +321,7 @@ def _grouped_queries() -> tuple[Subgraph, list[Array]]:
 
 
 def _encoder() -> tuple[Subgraph, list[Array]]:
-    """Words looked up, a norm of means and variances, a layer, and the classes of the first word."""
+    """Word embeddings, a norm written with means and variances, a layer, and the classes of the first word."""
     b = Builder()
     words = b.input(TensorType(DType.INT64, (1, 3)))
     x = b.add(HloGather((2,), (0,), (0,), 2, (1, 8)), _weights(b, 10, 8), words)
@@ -341,7 +341,7 @@ def _encoder() -> tuple[Subgraph, list[Array]]:
 
 
 def _images() -> tuple[Subgraph, list[Array]]:
-    """Convolutions channels first, pooled, and normed in four ways."""
+    """Channels-first convolutions, pooling, and three kinds of norms."""
     b = Builder()
     x = b.input(TensorType(F32, (1, 3, 8, 8)))
     first, last = Places(0, 1, (2, 3)), Places(0, 3, (1, 2))

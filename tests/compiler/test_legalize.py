@@ -1,4 +1,4 @@
-"""Claims about legalization: what is decomposed, what stays, and that a decomposition means what its operation does."""
+"""Legalization: which operations are decomposed, and that decompositions are equivalent to their operations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROW = TensorType(DType.FLOAT32, (1, 4))
 # ---- the table
 
 
-def test_the_index_names_each_file_and_each_kind_once() -> None:
+def test_the_index_lists_every_file_and_every_kind_once() -> None:
     found_files = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     files = {m.name.removeprefix(f"{package.__name__}.") for m in found_files if not m.ispkg}
     files -= {"bounded", "draft", "decomposition", "legalize", "real_sums"}
@@ -61,7 +61,7 @@ for _module in pkgutil.iter_modules(cases.__path__):
 
 
 def _graph(case: Case, number: int) -> tuple[Subgraph, Subgraph, list[Array]] | str:
-    """A case with its weights constant, its decomposition, and the inputs of both; why there is none."""
+    """A case with constant weights, its decomposition, and the inputs of both; or the reason why there is none."""
     given = [i for i, array in enumerate(case.inputs) if array is not None]
     for constant in (case.constant, tuple(given[1:]), ()):
         graph = subgraph_of(case, constant)
@@ -82,7 +82,7 @@ def _graph(case: Case, number: int) -> tuple[Subgraph, Subgraph, list[Array]] | 
     ("kind", "number"),
     [(kind, number) for kind in sorted(places()) for number in range(len(decompositions(OPS[kind])))],
 )
-def test_a_decomposition_means_what_its_operation_does_or_says_why_not(
+def test_a_decomposition_is_equivalent_or_states_why_it_does_not_apply(
     kind: str, number: int, subtests: pytest.Subtests
 ) -> None:
     meant = 0
@@ -94,15 +94,15 @@ def test_a_decomposition_means_what_its_operation_does_or_says_why_not(
                 continue
             graph, parts, inputs = found
             operands = [array for array in case.inputs if array is not None]
-            wanted, made = graph.operations[0], [parts.type(o) for o in parts.outputs]
-            assert [evolve(t, data=None) for t in made] == [graph.type(o) for o in wanted.outputs]
+            wanted, types_found = graph.operations[0], [parts.type(o) for o in parts.outputs]
+            assert [evolve(t, data=None) for t in types_found] == [graph.type(o) for o in wanted.outputs]
             same(by_meaning(parts, operands), by_meaning(graph, inputs), max(case.tolerance, 1e-5))
             meant += 1
     assert meant
 
 
 @pytest.mark.parametrize("kind", list(UnaryKind), ids=lambda kind: kind.name)
-def test_a_function_made_of_others_is_that_function_wherever_it_is_looked_at(kind: UnaryKind) -> None:
+def test_a_function_composed_of_others_is_equal_over_its_domain(kind: UnaryKind) -> None:
     b = Builder()
     graph = b.subgraph([b.add(Unary(kind), b.input(TensorType(DType.FLOAT32, (401,))))]) if _is_real(kind) else None
     (decomposition,) = table.decompositions(Unary)
@@ -120,7 +120,7 @@ def _is_real(kind: UnaryKind) -> bool:
 
 
 @pytest.mark.parametrize("index", [-1, 3, 1 << 20])
-def test_a_row_that_there_is_not_is_refused_when_putting_rows_is_decomposed(index: int) -> None:
+def test_the_decomposition_of_put_row_rejects_a_row_out_of_range(index: int) -> None:
     b = Builder()
     types = (TensorType(DType.FLOAT32, (3, 2)), TensorType(DType.FLOAT32, (1, 2)), TensorType(DType.INT32, ()))
     graph = b.subgraph([b.add(PutRow(), *(b.input(t) for t in types))])
@@ -138,7 +138,7 @@ def test_a_row_that_there_is_not_is_refused_when_putting_rows_is_decomposed(inde
 
 @frozen
 class Negated(Op):
-    """`-x`, by one of two decompositions, or as itself."""
+    """`-x`, with two decompositions."""
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)
@@ -149,7 +149,7 @@ class Negated(Op):
 
 @frozen
 class TwiceNegated(Negated):
-    """`x`: decomposed into two of the other kind."""
+    """`x`, decomposed into two negations."""
 
     def evaluate(self, x: Array) -> Array:
         return x
@@ -203,7 +203,7 @@ def _one(op: Op) -> Subgraph:
 
 
 def _with(**levels: Support) -> Callable[[Operation, CallTypes], Support]:
-    """Support by the kind's name; of what is not named there is none."""
+    """Support by name of the kind; none for other kinds."""
 
     def supports(operation: Operation, types: CallTypes) -> Support:
         op = operation.op
@@ -217,7 +217,7 @@ EVALUATED, NATIVE = Support.EVALUATED, Support.NATIVE
 
 
 @pytest.mark.parametrize(("level", "found"), [(EVALUATED, True), (NATIVE, True), (Support.NAMED, False)])
-def test_a_plainer_form_takes_the_place_of_a_native_one_but_not_of_a_named_one(level: Support, found: bool) -> None:
+def test_a_simpler_form_replaces_a_native_operation_unless_the_user_assigned_it(level: Support, found: bool) -> None:
     b = Builder()
     op = Interpolate(Interpolation.NEAREST, (1, 2), scales=(2.0, 2.0))
     graph = b.subgraph([b.add(op, b.input(TensorType(DType.FLOAT32, (1, 3, 4, 2))))])
@@ -233,7 +233,7 @@ def test_a_plainer_form_takes_the_place_of_a_native_one_but_not_of_a_named_one(l
         (Negated(), {"Negated": EVALUATED}, None),
         (Negated(), {"Negated": EVALUATED, "SUB": NATIVE}, ["SUB"]),
         (Negated(), {"Negated": EVALUATED, "NEG": NATIVE}, ["NEG"]),
-        (Negated(), {"Negated": EVALUATED, "SUB": NATIVE, "NEG": NATIVE}, ["NEG"]),  # which reads no zeros
+        (Negated(), {"Negated": EVALUATED, "SUB": NATIVE, "NEG": NATIVE}, ["NEG"]),  # it reads no constant
         (Negated(), {"NEG": EVALUATED}, ["NEG"]),
         (TwiceNegated(), {"TwiceNegated": EVALUATED, "NEG": NATIVE}, ["NEG", "NEG"]),
         (TwiceNegated(), {"TwiceNegated": EVALUATED, "Negated": NATIVE}, ["Negated", "Negated"]),
@@ -243,7 +243,7 @@ def test_a_plainer_form_takes_the_place_of_a_native_one_but_not_of_a_named_one(l
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Op) else str(value),
 )
-def test_an_operation_is_decomposed_where_its_parts_are_run_better(
+def test_an_operation_is_decomposed_if_its_parts_have_better_support(
     op: Op, levels: dict[str, Support], found: list[str] | None
 ) -> None:
     graph = _one(op)
@@ -269,7 +269,7 @@ def _negations(subgraph: Subgraph) -> Subgraph:
     return edit.done()
 
 
-def test_what_a_pass_puts_together_again_is_decomposed_again() -> None:
+def test_an_operation_that_a_pass_recombines_is_decomposed_again() -> None:
     extension = Extension((_negations,), TOY)
     found = optimize(
         _one(TwiceNegated()),
@@ -281,18 +281,18 @@ def test_what_a_pass_puts_together_again_is_decomposed_again() -> None:
     assert [o.op for o in optimize(found, Options(), extensions=(extension,)).operations] == [TwiceNegated()]
 
 
-def test_what_stays_nested_too_deep_stays() -> None:
-    asked: list[Operation] = []
+def test_an_operation_that_decomposes_endlessly_is_left_alone() -> None:
+    queried: list[Operation] = []
 
     def supports(operation: Operation, types: CallTypes) -> Support:
-        asked.append(operation)
+        queried.append(operation)
         return Support.NONE
 
     assert len(legalize(_one(Circular()), supports).operations) == 1
-    assert len(asked) <= 3 * MOST_NESTED
+    assert len(queried) <= 3 * MOST_NESTED
 
 
-def test_graphs_in_branches_are_legalized() -> None:
+def test_subgraphs_of_branches_are_legalized() -> None:
     b = Builder()
     condition, x = b.input(TensorType(DType.BOOL, (1,))), b.input(ROW)
     graph = b.subgraph([b.add(Branch(_one(Negated()), _one(Unary(UnaryKind.ABS))), condition, x)])
@@ -326,7 +326,7 @@ def _gated() -> tuple[Package, Array]:
     ],
     ids=["as it is", "its kind on reference", "all on reference", "legalize disabled", "nothing optimised"],
 )
-def test_the_user_decides_whether_a_layer_is_decomposed(options: dict[str, object], native: bool) -> None:
+def test_options_decide_whether_a_layer_is_decomposed(options: dict[str, object], native: bool) -> None:
     package, x = _gated()
     program = onert.compile(package, **options)
     (routine,) = program.routines
@@ -338,7 +338,7 @@ def test_the_user_decides_whether_a_layer_is_decomposed(options: dict[str, objec
 
 
 @pytest.mark.parametrize("constant", [(1, 2, 3, 4), (1, 2, 3), (4,), ()])
-def test_statistics_are_folded_where_scale_and_variance_are_constant(constant: tuple[int, ...]) -> None:
+def test_batch_norm_is_correct_with_any_of_its_operands_constant(constant: tuple[int, ...]) -> None:
     b = Builder()
     arrays = [np.float32(a) for a in ([[1, -2], [3, 4]], [2, 3], [0.5, 1], [1, 2], [4, 0.25])]
     operands = [
@@ -354,7 +354,9 @@ def test_statistics_are_folded_where_scale_and_variance_are_constant(constant: t
 
 
 @pytest.mark.parametrize(("shape", "why"), [((2, 3, 4), None), ((2, 3, 0), "a tensor has no elements")])
-def test_a_reduction_along_axes_apart_of_nothing_stays(shape: tuple[int, ...], why: str | None) -> None:
+def test_a_reduction_of_an_empty_tensor_along_separate_axes_is_not_decomposed(
+    shape: tuple[int, ...], why: str | None
+) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, shape), "x")
     graph = b.subgraph([b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 2])))])

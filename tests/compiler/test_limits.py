@@ -1,4 +1,4 @@
-"""Claims about what a run may take: limits follow constants and inputs, and nothing that is only computed."""
+"""Limits of a run: they follow from constants and inputs, never from sizes that are only computed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def typed(*shape: int, dtype: DType = DType.FLOAT32, value: object = None) -> Te
 
 
 def adding(given: tuple[int | None, ...], constant: tuple[int, ...]) -> Subgraph:
-    """An input, and a constant beside it."""
+    """An input added to itself, and an unused constant."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, given))
     b.constant(np.ones(constant, np.float32))
@@ -45,18 +45,18 @@ def allowed(graph: Subgraph, options: Options | None = None, declared: Subgraph 
     return limits(Subgraphs((graph,)), graph, declared or graph, options or Options())
 
 
-def test_hardly_more_than_the_floor_is_allowed_to_a_model_with_a_megabyte_of_constants() -> None:
+def test_a_megabyte_of_constants_raises_the_limits_only_slightly_above_the_floor() -> None:
     found = allowed(adding((10,), (1 << 18,)))
     assert MEMORY < found.memory < 1.2 * MEMORY
     assert WORK < found.work < 1.5 * WORK
 
 
-def test_inputs_that_a_file_only_declares_add_nothing() -> None:
+def test_input_sizes_that_a_file_declares_do_not_raise_the_limits() -> None:
     assert allowed(adding((1, 10_000, 10_000, 3), (10,))) == allowed(adding((1, 10, 10, 3), (10,)))
 
 
-def test_a_large_picture_may_go_through_a_network_that_never_makes_it_smaller() -> None:
-    """Five layers that meet each pixel, with 32 features; the floor has room for that."""
+def test_a_large_image_may_pass_through_a_network_without_downsampling() -> None:
+    """Five full-resolution layers with 32 features fit below the floor."""
     pixels, features = 1280 * 720, 32
     filters, narrow, wide = (typed(features, 3, 3, features), typed(1, 720, 1280, 3), typed(1, 720, 1280, features))
     first = CallTypes((narrow, typed(features, 3, 3, 3), typed(features)), (wide,))
@@ -67,7 +67,7 @@ def test_a_large_picture_may_go_through_a_network_that_never_makes_it_smaller() 
     assert found.memory > 5 * 4 * features * pixels
 
 
-def test_shapes_that_the_caller_chose_add_to_what_is_allowed() -> None:
+def test_input_shapes_chosen_by_the_caller_raise_the_limits() -> None:
     pixels, weights, features = 1920 * 1080, 1_000_000, 64
     declared = adding((1, 1, 1, 3), (weights,))
     found = allowed(adding((1, 1080, 1920, 3), (weights,)), declared=declared)
@@ -76,19 +76,19 @@ def test_shapes_that_the_caller_chose_add_to_what_is_allowed() -> None:
     assert allowed(declared, declared=adding((1, 1080, 1920, 3), (weights,))) == allowed(declared)
 
 
-def test_dimensions_that_are_not_known_count_as_one() -> None:
+def test_unknown_dimensions_count_as_one() -> None:
     given = adding((1, 1, 3), (10,))
     assert allowed(given, declared=adding((None, None, 3), (10,))) == allowed(given)
 
 
-def test_what_the_user_allows_is_allowed() -> None:
+def test_limits_set_by_the_user_are_used() -> None:
     assert allowed(adding((10,), (10,)), Options(max_memory=5, max_work=7)) == Limits(5, 7)
 
 
 @pytest.mark.parametrize(
     ("dtype", "wide"), [(DType.INT8, 4), (DType.INT16, 4), (DType.FLOAT32, 4), (DType.INT64, 8)], ids=str
 )
-def test_what_numpy_computes_with_counts_as_wide_as_it_makes_it(dtype: DType, wide: int) -> None:
+def test_evaluation_counts_memory_for_the_wider_types_that_numpy_computes_with(dtype: DType, wide: int) -> None:
     b = Builder()
     graph = b.subgraph([b.add(Unary(UnaryKind.ABS), b.input(typed(1000, dtype=dtype)))])
     ends, evaluated = 2 * 2 * 1000 * dtype.itemsize, 2 * 2 * 1000 * wide
@@ -97,7 +97,7 @@ def test_what_numpy_computes_with_counts_as_wide_as_it_makes_it(dtype: DType, wi
 
 
 def sharing(tensors: int) -> Subgraphs:
-    """Constants of many shapes whose elements are the same bytes of a file."""
+    """Constants of many shapes that share the same bytes of the file."""
     model = Model()
     buffer = model.buffer(bytes(4096))
     constants = [tensor((1024, *((1,) * rank)), buffer=buffer) for rank in range(tensors)]
@@ -105,7 +105,7 @@ def sharing(tensors: int) -> Subgraphs:
     return onert.load(model.done()).model
 
 
-def test_bytes_that_constants_share_count_once() -> None:
+def test_bytes_shared_by_several_constants_count_once() -> None:
     once, shared = (limits(model, model.primary, model.primary, Options()) for model in (sharing(1), sharing(5)))
     assert once.memory == shared.memory > MEMORY
     assert shared.work == pytest.approx(once.work, rel=1e-6)
@@ -115,7 +115,7 @@ def sparse(stored: int, elements: int) -> Constant:
     return Constant(lambda: np.zeros(elements, np.float32), bytes(stored))
 
 
-def test_elements_that_a_file_only_describes_do_not_count() -> None:
+def test_elements_of_a_sparse_constant_that_are_not_stored_do_not_count() -> None:
     found = []
     for elements in (1000, 1_000_000):
         b = Builder()
@@ -127,7 +127,7 @@ def test_elements_that_a_file_only_describes_do_not_count() -> None:
     assert found[0] == found[1]
 
 
-def test_the_bytes_of_an_array_and_of_what_is_not_decoded_yet_are_known_where_they_lie() -> None:
+def test_the_address_range_of_an_array_and_of_undecoded_bytes_is_known() -> None:
     array = np.zeros(10, np.float32)
     start, stop = Constant(array).place or (0, 0)
     assert stop - start == array.nbytes
@@ -154,7 +154,7 @@ ROUNDS = [
 
 
 @pytest.mark.parametrize(("op", "inputs", "rounds"), [row[1:] for row in ROUNDS], ids=[row[0] for row in ROUNDS])
-def test_rounds_of_loops_count_where_an_operation_is_evaluated(
+def test_rounds_of_python_loops_count_as_work_when_an_operation_is_evaluated(
     op: Op, inputs: tuple[TensorType, ...], rounds: int
 ) -> None:
     results = op.infer(*inputs)
@@ -163,12 +163,12 @@ def test_rounds_of_loops_count_where_an_operation_is_evaluated(
     assert work_of_evaluating(op, types) >= rounds * WORK_OF_A_ROUND
 
 
-def test_products_that_a_result_does_not_show_count() -> None:
+def test_products_summed_into_a_scalar_count_as_work() -> None:
     types = CallTypes((typed(1000), typed(1000)), (typed(),))
     assert Einsum("a,b->").flops(types) == 2_000_000
 
 
-def test_bytes_cost_as_much_as_the_wider_numbers_that_they_become() -> None:
+def test_evaluating_int8_costs_as_much_as_the_wider_type_it_is_computed_in() -> None:
     add = Binary(BinaryKind.ADD)
     one, four = (typed(10_000, dtype=d) for d in (DType.INT8, DType.FLOAT32))
     assert work_of_evaluating(add, CallTypes((one, one), (one,))) == work_of_evaluating(
@@ -176,7 +176,7 @@ def test_bytes_cost_as_much_as_the_wider_numbers_that_they_become() -> None:
     )
 
 
-def test_a_result_of_one_channel_costs_as_much_as_one_of_all_lanes() -> None:
+def test_a_result_of_one_channel_costs_about_as_much_as_a_full_vector() -> None:
     def work(outputs: int) -> int:
         inputs = typed(1000, 1000), typed(outputs, 1000)
         return work_of_a_command(FullyConnected(), CallTypes(inputs, (typed(1000, outputs),)))
@@ -184,7 +184,7 @@ def test_a_result_of_one_channel_costs_as_much_as_one_of_all_lanes() -> None:
     assert work(32) < work(1) < 2 * work(32)
 
 
-def test_products_that_fill_registers_cost_less_than_other_arithmetic() -> None:
+def test_products_that_fill_vector_registers_cost_less_than_narrow_ones() -> None:
     def work(*inputs: TensorType, result: TensorType) -> int:
         return work_of_a_command(FullyConnected(), CallTypes(inputs, (result,)))
 
@@ -200,12 +200,12 @@ def folded(side: int) -> Subgraph:
         b.constant(np.ones((1, side, side, 1), np.float32)),
         b.constant(np.ones((1, 64, 64, 1), np.float32)),
     )
-    made = b.add(Conv2D(), picture, window, b.constant(np.ones(1, np.float32)))
-    return fold_constants(b.subgraph([made]))
+    convolved = b.add(Conv2D(), picture, window, b.constant(np.ones(1, np.float32)))
+    return fold_constants(b.subgraph([convolved]))
 
 
 @pytest.mark.parametrize(("side", "operations"), [(70, 0), (300, 1)])
-def test_what_takes_long_is_not_folded(side: int, operations: int) -> None:
+def test_an_expensive_operation_is_not_folded(side: int, operations: int) -> None:
     assert len(folded(side).operations) == operations
 
 
@@ -217,7 +217,7 @@ def repeated(make: Callable[[Builder, int], int], times: int) -> Subgraph:
     return fold_constants(b.subgraph([last]))
 
 
-def test_folding_has_one_budget_for_all_operations() -> None:
+def test_folding_has_one_work_budget_for_all_operations() -> None:
     def blurred(b: Builder, x: int) -> int:
         return b.add(Conv2D(), x, b.constant(np.ones((1, 16, 16, 1), np.float32)), b.constant(np.ones(1, np.float32)))
 
@@ -246,7 +246,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_no_table_as_long_as_a_tensor_that_is_refused_is_made(name: str) -> None:
+def test_no_table_is_allocated_for_a_tensor_that_exceeds_the_memory_limit(name: str) -> None:
     parser = pytest.importorskip("onnx.parser", reason="the package onnx reads the texts")
     length, body = LONG[name]
     text = f'<ir_version: 9, opset_import: ["" : 19]> g (float[{length}] x) => (float y) {body}'

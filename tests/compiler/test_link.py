@@ -1,4 +1,4 @@
-"""Claims about linking the models of a package into one."""
+"""Linking the models of a package into one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_package_of_one_model_is_that_model() -> None:
     assert link(Package((model,))) is model
 
 
-def test_models_may_form_any_graph_without_circles() -> None:
+def test_models_may_form_any_acyclic_graph() -> None:
     linked = link(package((add(), scale(3), scale(5)), "1:0:0 2:0:0", "0:0:0 1:0:0", _1_0_0="0:0:1", _2_0_0="0:0:0"))
     x, y = np.array([1, 2], np.float32), np.array([10, 20], np.float32)
     assert [o.tolist() for o in interpret(linked.primary, [x, y])] == [[53, 106], [3, 6]]
@@ -72,19 +72,19 @@ def test_models_may_form_any_graph_without_circles() -> None:
     ]
 
 
-def test_one_output_may_feed_several_inputs_and_leave_as_well() -> None:
+def test_an_output_may_feed_several_inputs_and_be_an_output_of_the_package() -> None:
     linked = link(package((scale(3), add()), "0:0:0", "1:0:0 0:0:0", _0_0_0="1:0:0 1:0:1"))
     out = interpret(linked.primary, [np.array([1, 2], np.float32)])
     assert [o.tolist() for o in out] == [[6, 12], [3, 6]]
 
 
-def test_ends_that_the_package_does_not_name_are_those_that_nothing_joins() -> None:
+def test_without_declared_ports_all_unconnected_ones_are_used() -> None:
     linked = link(package((scale(3), add()), "", "", _0_0_0="1:0:1"))
     assert len(linked.primary.inputs) == 2
     assert len(linked.primary.outputs) == 1
 
 
-def test_equal_names_of_several_models_are_told_apart() -> None:
+def test_equal_names_in_several_models_are_prefixed_with_the_model() -> None:
     linked = link(package((scale(2), scale(3)), "0:0:0 1:0:0", "0:0:0 1:0:0"))
     assert [linked.primary.operands[i].name for i in linked.primary.inputs] == ["a/x", "b/x"]
 
@@ -97,7 +97,7 @@ def test_a_linked_package_compiles_and_runs() -> None:
     assert Run(compiled)(np.array([1, 2], np.float32))[0].tolist() == [6, 12]
 
 
-def test_calls_are_numbered_anew() -> None:
+def test_calls_are_renumbered() -> None:
     d = Draft()
     caller = d.graph(d.op(ToyCall(1), d.input(2)))
     model = Subgraphs((caller, scale(7).primary))
@@ -107,7 +107,7 @@ def test_calls_are_numbered_anew() -> None:
     assert [o.op for o in called.operations] == [ToyScale(7)]
 
 
-def test_subgraphs_that_no_run_reaches_are_emptied_and_the_others_keep_their_numbers() -> None:
+def test_unreachable_subgraphs_are_emptied_and_the_others_keep_their_numbers() -> None:
     d = Draft()
     caller = d.graph(d.op(ToyCall(2), d.input(2)))
     model = Subgraphs((caller, scale(5).primary, scale(7).primary))
@@ -142,14 +142,14 @@ def test_subgraphs_that_no_run_reaches_are_emptied_and_the_others_keep_their_num
         (Package(()), "package '' has no model"),
     ],
 )
-def test_a_package_that_does_not_fit_together_is_refused(broken: Package, sentence: str) -> None:
+def test_an_inconsistent_package_is_rejected(broken: Package, sentence: str) -> None:
     with pytest.raises(ModelError) as caught:
         link(broken)
     assert str(caught.value) == sentence
 
 
 def typed(dtype: DType, quantization: Quantization | None) -> Subgraphs:
-    """A model that gives what it is given."""
+    """A model that returns its input."""
     d = Draft()
     x = d.quantized_input(dtype, quantization, 2)
     return Subgraphs((d.uninferred(x),))
@@ -186,6 +186,6 @@ def test_a_connection_converts_elements(
 
 
 @pytest.mark.parametrize("want", [typed(DType.BOOL, None), typed(DType.STRING, None)])
-def test_a_connection_that_nothing_converts_is_refused(want: Subgraphs) -> None:
+def test_a_connection_without_a_conversion_is_rejected(want: Subgraphs) -> None:
     with pytest.raises(ModelError, match="there is no conversion between them"):
         link(package((typed(DType.FLOAT32, None), want), "", "", _0_0_0="1:0:0"))
