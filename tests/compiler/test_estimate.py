@@ -201,7 +201,7 @@ BACKENDS = [Scales("host"), Scales("device", ELSEWHERE), ToyBackend("builtin", [
 
 
 @pytest.mark.parametrize(
-    ("host", "device", "copy", "wanted"),
+    ("host", "device", "copy", "expected"),
     [
         # None of the first three is worth its copies alone, but all together are: a whole run of operations moves.
         ([100, 100, 100, 10], [40, 40, 40, 300], 70, ["device", "device", "device", "host"]),

@@ -129,7 +129,7 @@ def _nothing(*given: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("extension", "said"),
+    ("extension", "message"),
     [
         (Extension((rewriting()(_lacking),)), "pass _lacking of an extension failed: KeyError: 'k'"),
         (Extension((rewriting()(_nothing),)), "pass _nothing of an extension returned a NoneType, expected Subgraph"),
@@ -163,7 +163,7 @@ INSTALLED = [_Entry("one", "an_extension:MADE"), _Entry("two", "an_extension:MAD
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nobody", "no extension is called 'nobody' (one, two); expected an installed one, or 'module:NAME'"),
         ("two", "several extensions are called 'two': an_extension:MADE and other:MADE"),

@@ -269,7 +269,7 @@ def test_classes_are_drawn_by_their_probabilities(to: DType, tmp_path: Path) -> 
             each.run([np.full_like(LOGITS, np.nan)])
 
 
-@pytest.mark.parametrize(("words", "refused"), [(1 << 22, False), ((1 << 22) + 1, True)])
+@pytest.mark.parametrize(("words", "rejected"), [(1 << 22, False), ((1 << 22) + 1, True)])
 def test_only_a_limited_number_of_random_words_is_drawn_natively(words: int, rejected: bool) -> None:
     """Each word needs about a hundred bytes of intermediate results."""
     op = HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,))
@@ -279,7 +279,7 @@ def test_only_a_limited_number_of_random_words_is_drawn_natively(words: int, rej
     assert (decomposition.why_not(op, types) is not None) is rejected
 
 
-@pytest.mark.parametrize(("count", "refused"), [(1 << 10, False), ((1 << 10) + 1, True)])
+@pytest.mark.parametrize(("count", "rejected"), [(1 << 10, False), ((1 << 10) + 1, True)])
 def test_only_a_limited_number_of_cumulative_probabilities_is_compared_natively(count: int, rejected: bool) -> None:
     inputs = STATE, TensorType(DType.FLOAT32, (1, 1 << 12)), TensorType(DType.INT32, ())
     types = CallTypes(inputs, (STATE, TensorType(DType.INT32, (1, count))))

@@ -265,7 +265,7 @@ def test_a_program_whose_entry_is_gone_after_prefetching_is_compiled(reads: Read
 
 
 @pytest.mark.parametrize(
-    "noted",
+    "note",
     [
         b"",
         b"x",

@@ -1,4 +1,4 @@
-"""Claims about schedules of malleable tasks: they are right, near what no schedule beats, and the same every time."""
+"""Schedules of malleable tasks: valid, close to the lower bound, and deterministic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert.compiler.side_by_side.malleable import FAR, HAND_OVER, Task, allotmen
 
 
 def drawn(seed: int) -> tuple[list[Task], int]:
-    """Tasks that wait for some of those before them, and a number of threads."""
+    """Tasks that depend on some of their predecessors, and a number of threads."""
     rng = np.random.default_rng(seed)
     threads = int(rng.integers(1, 5))
     found = []
@@ -24,7 +24,7 @@ def drawn(seed: int) -> tuple[list[Task], int]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_schedule_is_right(seed: int) -> None:
+def test_a_schedule_is_valid_and_deterministic(seed: int) -> None:
     tasks, threads = drawn(seed)
     placed = schedule(tasks, threads)
     assert sorted(p.task for p in placed) == list(range(len(tasks)))
@@ -44,8 +44,8 @@ def test_a_schedule_is_right(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_on_one_thread_each_a_schedule_is_at_most_twice_as_long_as_need_be_beside_its_hand_overs(seed: int) -> None:
-    """Graham's bound for lists."""
+def test_single_threaded_tasks_meet_grahams_bound_up_to_hand_overs(seed: int) -> None:
+    """Graham's bound for list scheduling."""
     tasks, threads = drawn(seed)
     alone = place(tasks, [1] * len(tasks), threads)
     ends: list[float] = []
@@ -59,38 +59,38 @@ def halves(time: float) -> tuple[float, float]:
     return (time, time / 2)
 
 
-def stays(time: float) -> tuple[float, float]:
+def serial(time: float) -> tuple[float, float]:
     return (time, time)
 
 
 TABLE = {
-    # Times and needs; the threads that each task gets, and the length without hand-overs.
+    # Times and dependencies; the threads that each task gets, and the length without hand-overs.
     "one task has all threads": ([(halves(800), ())], [2], 400.0),
-    "one that cannot share has one": ([(stays(800), ())], [1], 800.0),
-    "two equal ones run side by side": ([(stays(800), ()), (stays(800), ())], [1, 1], 800.0),
-    "a pair of chains too": (
-        [(stays(400), ()), (stays(400), ()), (stays(400), (0,)), (stays(400), (1,))], [1, 1, 1, 1], 800.0,
+    "a task that does not scale has one thread": ([(serial(800), ())], [1], 800.0),
+    "two equal ones run side by side": ([(serial(800), ()), (serial(800), ())], [1, 1], 800.0),
+    "two equal chains run side by side": (
+        [(serial(400), ()), (serial(400), ()), (serial(400), (0,)), (serial(400), (1,))], [1, 1, 1, 1], 800.0,
     ),
-    "small ones beside a large one that cannot share": (
-        [(stays(900), ()), (stays(300), ()), (stays(300), ()), (stays(300), ())], [1, 1, 1, 1], 900.0,
+    "small tasks run beside a large one that does not scale": (
+        [(serial(900), ()), (serial(300), ()), (serial(300), ()), (serial(300), ())], [1, 1, 1, 1], 900.0,
     ),
-    "the longest way has more threads": (
-        [(halves(2000), ()), (halves(2000), (0,)), (stays(100), ()), (stays(100), ())], [2, 2, 1, 1], 2100.0,
+    "tasks on the critical path have more threads": (
+        [(halves(2000), ()), (halves(2000), (0,)), (serial(100), ()), (serial(100), ())], [2, 2, 1, 1], 2100.0,
     ),
-    "three tasks for two threads": ([(stays(400), ()), (stays(400), ()), (stays(800), ())], [1, 1, 1], 800.0),
+    "three tasks for two threads": ([(serial(400), ()), (serial(400), ()), (serial(800), ())], [1, 1, 1], 800.0),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_known_graphs(case: str) -> None:
+def test_small_graphs_get_the_expected_threads_and_length(case: str) -> None:
     rows, threads, expected = TABLE[case]
     found = [Task(times, needs) for times, needs in rows]
     assert allotment(found, 2) == threads
     assert length(schedule(found, 2)) == pytest.approx(expected, abs=2 * (HAND_OVER + FAR))
 
 
-def test_a_task_stays_on_the_thread_that_made_what_it_needs() -> None:
-    chains = [Task(stays(4)), Task(stays(4)), Task(stays(4), (0,)), Task(stays(4), (1,)), Task(stays(4), (2,))]
+def test_a_task_stays_on_the_thread_of_its_dependency() -> None:
+    chains = [Task(serial(4)), Task(serial(4)), Task(serial(4), (0,)), Task(serial(4), (1,)), Task(serial(4), (2,))]
     by_task = {p.task: p.first for p in schedule(chains, 2)}
     assert by_task[0] == by_task[2] == by_task[4]
     assert by_task[1] == by_task[3] != by_task[0]

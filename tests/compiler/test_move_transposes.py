@@ -1,4 +1,4 @@
-"""Operations run with their axes in another order as the table says, and transposes end where they cost least."""
+"""Operations run with permuted axes as the table describes, and transposes end up where they cost least."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ MORE = [
 
 
 def _movable(case: Case) -> Movable | None:
-    """The operation as layouts have it."""
+    """The operation as a movable one of a graph of its own; None if the table does not let it move."""
     b = Builder()
     given = zip(case.inputs, case.input_types(known=True), strict=True)
     operands = [None if a is None or t is None else b.constant(a, t.quantization, dtype=t.dtype) for a, t in given]
@@ -88,7 +88,7 @@ def _movable(case: Case) -> Movable | None:
 
 
 def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
-    """What the operation gives in another order, and its own results with their axes in that order."""
+    """The results of the operation with permuted axes, and its own results transposed to that order."""
     orders = each.orders(layout)
     op, constants = rearranged(case.op, each.types, each.row, orders)
     arrays: list[Array | None] = []
@@ -109,9 +109,9 @@ def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[
         for t, a in zip(each.types.inputs, arrays, strict=False)
     )
     results = tuple(evolve(t, shape=tuple(t.shape[a] for a in orders.result)) for t in each.types.outputs)
-    made = evaluate(op, arrays, CallTypes(types, results))
+    created = evaluate(op, arrays, CallTypes(types, results))
     own = evaluate(case.op, case.inputs, each.types)
-    return list(made), [a.transpose(orders.result) for a in own]
+    return list(created), [a.transpose(orders.result) for a in own]
 
 
 CASES = [
@@ -124,7 +124,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("kind", TABLE, ids=lambda kind: kind.__name__)
-def test_the_table_is_right_in_every_order_of_every_case(kind: type[Op]) -> None:
+def test_the_table_is_correct_for_every_layout_of_every_case(kind: type[Op]) -> None:
     tried = 0
     for case in (c for c in CASES if type(c.op) is kind):
         each = _movable(case)
@@ -132,14 +132,14 @@ def test_the_table_is_right_in_every_order_of_every_case(kind: type[Op]) -> None
             continue
         for layout in islice(permutations(each.usual), 24):
             if each.allows(layout):
-                made, expected = _by_table(case, each, layout)
-                same(made, expected)
+                created, expected = _by_table(case, each, layout)
+                same(created, expected)
                 tried += layout != each.usual
     assert tried, f"no case of {kind.__name__} can be moved"
 
 
 @pytest.mark.parametrize("case", MORE, ids=lambda case: f"{case.op.label} {case.name}")
-def test_an_order_is_found_back_from_either_side(case: Case) -> None:
+def test_a_layout_is_recovered_from_the_axes_of_either_side(case: Case) -> None:
     each = _movable(case)
     assert each is not None
     for layout in filter(each.allows, permutations(each.usual)):
@@ -147,11 +147,11 @@ def test_an_order_is_found_back_from_either_side(case: Case) -> None:
         for side, axes in ((0, orders.operand), (1, orders.result)):
             found = each.layout_of(axes, side)
             assert found is not None
-            again = each.orders(found)
-            assert (again.operand, again.result)[side] == axes
+            orders_again = each.orders(found)
+            assert (orders_again.operand, orders_again.result)[side] == axes
 
 
-def test_axes_that_a_reshape_merges_stay_together_and_in_order() -> None:
+def test_axes_merged_by_a_reshape_must_stay_adjacent_and_in_order() -> None:
     each = _movable(Case("", Reshape((24, 5)), (_random(2, 3, 4, 5),)))
     assert each is not None
     assert each.layout_of((3, 0, 1, 2), 0) == (1, 0)
@@ -167,7 +167,7 @@ def transposed(b: Builder, x: int, order: tuple[int, ...]) -> int:
 
 
 def convolved(b: Builder, x: int, channels: int, size: int = 3) -> int:
-    """A convolution as the frontends write one for a model with channels in front."""
+    """A convolution as frontends write one for a channels-first model."""
     inner = b.type(x).shape[1]
     weight = b.constant(_random(channels, size, size, inner or 1))
     return transposed(b, b.add(Conv2D(Padding.SAME), transposed(b, x, BACK), weight), FRONT)
@@ -178,13 +178,13 @@ def image(b: Builder) -> int:
 
 
 def moved(graph: Subgraph) -> list[tuple[int | None, ...]]:
-    """The shapes of what transposes move."""
+    """The shapes of the operands of transposes."""
     found = [o for o in graph.operations if isinstance(o.op, Transpose)]
     return [graph.type(o.used[0]).shape for o in found]
 
 
 def transposes(graph: Subgraph, ends: int = 2) -> Subgraph:
-    """The graph after all passes, which has transposes at its ends and nowhere else, and means the same."""
+    """The graph after all passes: an equivalent one with transposes only at its ends, of which there are `ends`."""
     after = optimize(graph, Options())
     arrays = [_random(*(d or 1 for d in graph.type(i).shape)) for i in graph.inputs]
     same(by_meaning(after, arrays), by_meaning(graph, arrays))
@@ -192,7 +192,7 @@ def transposes(graph: Subgraph, ends: int = 2) -> Subgraph:
     return after
 
 
-def test_what_lies_between_convolutions_runs_with_channels_last() -> None:
+def test_operations_between_convolutions_run_channels_last() -> None:
     b = Builder()
     x = convolved(b, image(b), 8)
     x = b.add(Unary(UnaryKind.LOGISTIC), x)
@@ -201,7 +201,7 @@ def test_what_lies_between_convolutions_runs_with_channels_last() -> None:
     transposes(b.subgraph([convolved(b, x, 5)]))
 
 
-def test_residuals_diamonds_and_joined_branches_keep_no_transpose() -> None:
+def test_residuals_diamonds_and_concatenated_branches_need_no_transpose() -> None:
     b = Builder()
     first = convolved(b, image(b), 8)
     left, right = convolved(b, first, 8), b.add(Unary(UnaryKind.RELU), convolved(b, first, 8, 1))
@@ -213,7 +213,7 @@ def test_residuals_diamonds_and_joined_branches_keep_no_transpose() -> None:
     assert not any(shape == (1, 8, 6, 8) for shape in moved(after))
 
 
-def test_a_gate_of_means_costs_no_transpose() -> None:
+def test_a_squeeze_and_excite_gate_needs_no_transpose() -> None:
     b = Builder()
     x = convolved(b, image(b), 8)
     mean = b.add(Reduce(Reduction.MEAN, keep_dims=True), x, b.constant(np.int32([2, 3])))
@@ -221,14 +221,14 @@ def test_a_gate_of_means_costs_no_transpose() -> None:
     transposes(b.subgraph([convolved(b, b.add(Binary(BinaryKind.MUL), x, gate), 4)]))
 
 
-def test_a_mean_that_ends_a_model_takes_the_transpose_away() -> None:
+def test_a_final_mean_over_the_image_absorbs_the_transpose() -> None:
     b = Builder()
     x = convolved(b, image(b), 8)
     mean = b.add(Reduce(Reduction.MEAN), x, b.constant(np.int32([2, 3])))
     transposes(b.subgraph([mean]), ends=1)
 
 
-def test_a_reshape_of_whole_axes_lets_a_transpose_through() -> None:
+def test_a_transpose_moves_through_a_reshape_that_merges_whole_axes() -> None:
     b = Builder()
     x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), FRONT)
     rows = transposed(b, b.add(Reshape((2, 5, 12)), x), (0, 2, 1))
@@ -239,7 +239,9 @@ def test_a_reshape_of_whole_axes_lets_a_transpose_through() -> None:
     ("order", "shape"),
     [(FRONT, (2, 20, 3)), (FRONT, (2, 5, 4, 3)), (FRONT, (2, 60)), ((0, 1, 3, 2), (2, 15, 4)), ((0, 1, 3, 2), (60, 2))],
 )
-def test_a_reshape_that_takes_axes_apart_otherwise_stops_one(order: tuple[int, ...], shape: tuple[int, ...]) -> None:
+def test_a_transpose_does_not_move_through_a_reshape_that_splits_axes_otherwise(
+    order: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
     b = Builder()
     x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), order)
     y = b.add(Reshape(shape), x)
@@ -249,7 +251,7 @@ def test_a_reshape_that_takes_axes_apart_otherwise_stops_one(order: tuple[int, .
     same(by_meaning(after, [_random(2, 3, 4, 5)]), by_meaning(graph, [_random(2, 3, 4, 5)]))
 
 
-def test_an_output_in_the_middle_keeps_its_order_and_its_name() -> None:
+def test_an_output_in_the_middle_of_a_graph_keeps_its_layout() -> None:
     b = Builder()
     x = b.add(Unary(UnaryKind.RELU), convolved(b, image(b), 8))
     graph = b.subgraph([x, convolved(b, x, 4)])
@@ -257,7 +259,7 @@ def test_an_output_in_the_middle_keeps_its_order_and_its_name() -> None:
     assert [after.type(o).shape for o in after.outputs] == [(1, 8, 6, 8), (1, 4, 6, 8)]
 
 
-def test_nothing_moves_where_nothing_is_saved() -> None:
+def test_transposes_do_not_move_if_nothing_is_saved() -> None:
     b = Builder()
     x = b.add(Unary(UnaryKind.RELU), transposed(b, image(b), BACK))
     graph = b.subgraph([b.add(Unary(UnaryKind.EXP), x)])
@@ -265,32 +267,32 @@ def test_nothing_moves_where_nothing_is_saved() -> None:
 
 
 def _random_graph(seed: int) -> Subgraph:
-    """Some tensors of rank 4, joined, reduced and transposed at will."""
+    """Random elementwise operations, sums, concatenations, reductions, transposes and reshapes of rank 4."""
     rng = np.random.default_rng(seed)
     b = Builder()
     pool = [b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5)))]
     for _ in range(25):
         x = pool[rng.integers(len(pool))]
         shape = tuple(d or 1 for d in b.type(x).shape)
-        made: int | None = None
+        created: int | None = None
         match rng.integers(8):
             case 0 | 1 | 2:
-                made = transposed(b, x, tuple(int(a) for a in rng.permutation(4)))
+                created = transposed(b, x, tuple(int(a) for a in rng.permutation(4)))
             case 3:
-                made = b.add(Unary(UnaryKind.RELU), x)
+                created = b.add(Unary(UnaryKind.RELU), x)
             case 4:
                 other = next((y for y in reversed(pool) if b.type(y).shape == shape), x)
-                made = b.add(Binary(BinaryKind.ADD), x, other)
+                created = b.add(Binary(BinaryKind.ADD), x, other)
             case 5:
-                made = b.add(Concat(int(rng.integers(4))), x, x) if max(shape) < 20 else None
+                created = b.add(Concat(int(rng.integers(4))), x, x) if max(shape) < 20 else None
             case 6:
                 axes = np.int32([rng.integers(4)])
-                made = b.add(Reduce(Reduction.MAX, keep_dims=True), x, b.constant(axes))
+                created = b.add(Reduce(Reduction.MAX, keep_dims=True), x, b.constant(axes))
             case _:
                 flat = b.add(Reshape((shape[0] * shape[1], *shape[2:])), x)
-                made = b.add(Reshape(shape), b.add(Unary(UnaryKind.NEG), flat))
-        if made is not None:
-            pool.append(made)
+                created = b.add(Reshape(shape), b.add(Unary(UnaryKind.NEG), flat))
+        if created is not None:
+            pool.append(created)
     return b.subgraph(sorted({pool[-1], *(pool[i] for i in rng.integers(1, len(pool), 2))}))
 
 
@@ -298,15 +300,15 @@ def _bytes_moved(graph: Subgraph) -> int:
     def costs(operation: Any) -> bool:
         types = graph.types(operation)
         order = types.inputs[1].value
-        kept = [a for a in order if types.input(0).shape[a] != 1]
-        return isinstance(operation.op, Transpose) and kept != sorted(kept)
+        order_of_large = [a for a in order if types.input(0).shape[a] != 1]
+        return isinstance(operation.op, Transpose) and order_of_large != sorted(order_of_large)
 
     found = {o for o in graph.operations if isinstance(o.op, Transpose) and costs(o)}
     return sum(size(graph.type(o.used[0])) for o in found)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_graphs_mean_the_same_and_never_move_more(seed: int) -> None:
+def test_random_graphs_stay_equivalent_and_never_move_more_bytes(seed: int) -> None:
     graph = _random_graph(seed)
     after = move_transposes.checked(graph)
     arrays = [_random(2, 3, 4, 5)]
@@ -315,7 +317,7 @@ def test_random_graphs_mean_the_same_and_never_move_more(seed: int) -> None:
     assert move_transposes(after) is after or _bytes_moved(move_transposes(after)) <= _bytes_moved(after)
 
 
-def test_a_search_ends_at_its_bound() -> None:
+def test_the_search_stops_at_its_limit_of_steps() -> None:
     graph = _random_graph(3)
     orders = {
         at: tuple(int(a) for a in graph.types(o).inputs[1].value)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Claims about passes that know reshapes, transposes, margins and shapes."""
+"""Passes for reshapes, transposes, margins and shapes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def same(before: Subgraph, after: Subgraph) -> None:
         np.testing.assert_array_equal(got, wanted, strict=True)
 
 
-def test_a_known_shape_is_a_constant_and_decides_the_next_one() -> None:
+def test_a_known_shape_is_folded_and_determines_the_shape_of_a_reshape() -> None:
     d = Draft()
     x, z = d.input(2, 3), d.input(6)
     shape = d.op(ShapeOf(DType.INT64), x, like=TensorType(DType.INT64))
@@ -69,7 +69,7 @@ def test_a_known_shape_is_a_constant_and_decides_the_next_one() -> None:
     same(graph, after)
 
 
-def test_shapes_behind_many_reshapes_are_known_at_once() -> None:
+def test_shapes_after_many_reshapes_are_folded_in_one_optimisation() -> None:
     d = Draft()
     x = d.input(2, 3, 4)
     for _ in range(30):
@@ -92,7 +92,7 @@ def test_shapes_behind_many_reshapes_are_known_at_once() -> None:
     stride=st.integers(1, 2),
     padding=st.sampled_from(Padding),
 )
-def test_a_group_for_every_channel_is_depthwise(
+def test_a_convolution_with_one_group_per_channel_becomes_depthwise(
     channels: int, each: int, size: tuple[int, int], kernel: tuple[int, int], stride: int, padding: Padding
 ) -> None:
     d = Draft()
@@ -103,7 +103,7 @@ def test_a_group_for_every_channel_is_depthwise(
     same(graph, after)
 
 
-def test_a_quantised_group_for_every_channel_keeps_the_scales_of_its_filters() -> None:
+def test_a_quantised_grouped_convolution_keeps_its_per_channel_scales() -> None:
     d = Draft()
     scales = Quantization((0.1, 0.2, 0.3, 0.4), (0,) * 4, axis=0)
     weight = d.constant(numbers((4, 3, 3, 1)).astype(np.int8), scales)
@@ -116,13 +116,13 @@ def test_a_quantised_group_for_every_channel_keeps_the_scales_of_its_filters() -
     same(graph, after)
 
 
-def test_a_shape_that_is_not_known_stays() -> None:
+def test_an_unknown_shape_is_not_folded() -> None:
     d = Draft()
     graph = d.graph(d.op(ShapeOf(), d.input(None, 3), like=TensorType(DType.INT32)))
     assert fold_shapes(graph) is graph
 
 
-def test_reshapes_in_a_row_become_one() -> None:
+def test_consecutive_reshapes_become_one() -> None:
     d = Draft()
     x = d.input(2, 3)
     flat = d.op(Reshape((6,)), x)
@@ -134,7 +134,7 @@ def test_reshapes_in_a_row_become_one() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3,)])
-def test_what_follows_a_reshaped_layer_becomes_part_of_the_layer(shape: tuple[int, ...]) -> None:
+def test_arithmetic_after_a_reshaped_layer_is_fused_into_the_layer(shape: tuple[int, ...]) -> None:
     d = Draft()
     x = d.op(ExpandDims(), d.input(1, 6, 2), d.constant(integers(1)))
     y = d.op(Squeeze((1,)), d.op(Conv2D(), x, d.constant(numbers((3, 1, 3, 2)))))
@@ -150,7 +150,7 @@ def test_what_follows_a_reshaped_layer_becomes_part_of_the_layer(shape: tuple[in
 @pytest.mark.parametrize(
     ("constant", "flat"), [((4, 1), False), ((1, 1, 4, 3), False), ((4, 3), False), ((12,), True), ((1,), True)]
 )
-def test_what_differs_along_other_axes_stays_behind_the_reshape(constant: tuple[int, ...], flat: bool) -> None:
+def test_arithmetic_that_varies_along_other_axes_stays_after_the_reshape(constant: tuple[int, ...], flat: bool) -> None:
     d = Draft()
     y = d.op(Conv2D(), d.input(1, 1, 6, 2), d.constant(numbers((3, 1, 3, 2))))
     y = d.op(Reshape((12,)), y) if flat else d.op(Squeeze((1,)), y)
@@ -159,7 +159,7 @@ def test_what_differs_along_other_axes_stays_behind_the_reshape(constant: tuple[
     same(graph, merge_reshapes(graph))
 
 
-def test_a_reshape_that_someone_else_reads_stays_before_what_follows() -> None:
+def test_an_operation_does_not_move_before_a_reshape_that_has_other_uses() -> None:
     d = Draft()
     y = d.op(Conv2D(), d.input(1, 1, 6, 2), d.constant(numbers((3, 1, 3, 2))))
     flat = d.op(Squeeze((1,)), y)
@@ -167,7 +167,7 @@ def test_a_reshape_that_someone_else_reads_stays_before_what_follows() -> None:
         assert merge_reshapes(graph) is graph
 
 
-def test_a_reshape_and_its_undoing_vanish() -> None:
+def test_a_reshape_and_its_inverse_are_removed() -> None:
     d = Draft()
     x = d.input(2, 3)
     graph = d.graph(d.op(Transpose(), d.op(Reshape((2, 3)), d.op(Reshape((6,)), x)), d.constant(integers(1, 0))))
@@ -182,7 +182,7 @@ SHAPES = st.tuples(*(st.sampled_from([1, 2, 3]) for _ in range(4)))
 
 @settings(max_examples=60, deadline=None)
 @given(ORDERS, ORDERS, SHAPES, st.booleans())
-def test_transposes_in_a_row_become_one_operation_at_the_most(
+def test_two_consecutive_transposes_become_a_single_operation(
     first: list[int], then: list[int], shape: tuple[int, ...], from_the_back: bool
 ) -> None:
     d = Draft()
@@ -195,7 +195,7 @@ def test_transposes_in_a_row_become_one_operation_at_the_most(
 
 
 def _blocks(op: Any, shape: tuple[int, ...], turned: int = 0, around: bool = True, channels: int = 0) -> Subgraph:
-    """A move of blocks, with a gather of channels before it where parts of `turned` are exchanged."""
+    """A space-to-depth or depth-to-space, after a gather that regroups the channels in groups of `turned`, if any."""
     d = Draft()
     y = d.input(*shape)
     y = d.op(Transpose(), y, d.constant(integers(0, 2, 3, 1))) if around else y
@@ -211,25 +211,25 @@ def _blocks(op: Any, shape: tuple[int, ...], turned: int = 0, around: bool = Tru
     [
         (_blocks(SpaceToDepth(2), (2, 3, 6, 16)), True),
         (_blocks(SpaceToDepth(3), (1, 2, 6, 24)), True),
-        (_blocks(SpaceToDepth(2), (1, 3, 4, 8)), False),  # rows of four
+        (_blocks(SpaceToDepth(2), (1, 3, 4, 8)), False),  # rows of four elements
         (_blocks(DepthToSpace(2), (2, 12, 3, 8)), True),
         (_blocks(DepthToSpace(3), (1, 18, 2, 9)), True),
         (_blocks(DepthToSpace(2), (1, 12, 3, 8), 4, channels=12), True),
-        (_blocks(DepthToSpace(2), (1, 12, 3, 8), 6, channels=12), False),  # parts that blocks break
+        (_blocks(DepthToSpace(2), (1, 12, 3, 8), 6, channels=12), False),  # blocks would split the groups
         (_blocks(DepthToSpace(2), (1, 36, 3, 8), 4, channels=36), True),
-        (_blocks(DepthToSpace(2), (1, 3, 8, 12), 4, around=False, channels=12), True),  # two elements side by side
+        (_blocks(DepthToSpace(2), (1, 3, 8, 12), 4, around=False, channels=12), True),  # pairs stay together
         (_blocks(DepthToSpace(2), (1, 3, 8, 12), around=False), False),
         (_blocks(SpaceToDepth(2), (1, 4, 16, 3), around=False), False),
     ],
 )
-def test_blocks_between_transposes_become_one_where_rows_stay_together(graph: Subgraph, merges: bool) -> None:
+def test_blocks_between_transposes_become_one_transpose_if_rows_stay_together(graph: Subgraph, merges: bool) -> None:
     after = remove_dead(merge_blocks(graph))
     kinds = [type(op) for op in ops(after)]
     assert (kinds == [Reshape, Transpose, Reshape]) is merges
     same(graph, after)
 
 
-def test_blocks_stay_where_another_reads_between_or_channels_have_scales() -> None:
+def test_blocks_with_another_reader_are_not_merged() -> None:
     d = Draft()
     turned = d.op(Transpose(), d.input(1, 3, 4, 16), d.constant(integers(0, 2, 3, 1)))
     blocks = d.op(SpaceToDepth(2), turned)
@@ -237,7 +237,7 @@ def test_blocks_stay_where_another_reads_between_or_channels_have_scales() -> No
     assert merge_blocks(graph) is graph
 
 
-def test_an_order_known_only_at_run_time_stays() -> None:
+def test_a_transpose_with_an_order_known_only_at_run_time_is_not_changed() -> None:
     d = Draft()
     graph = d.graph(d.op(Transpose(), d.input(1, 3), d.input(2, dtype=DType.INT32)))
     assert merge_transposes(graph) is graph
@@ -256,7 +256,7 @@ def test_an_order_known_only_at_run_time_stays() -> None:
         (Reshape(), [integers(2, 3)]),
     ],
 )
-def test_what_moves_nothing_is_left_out(op: Any, operands: list[Array]) -> None:
+def test_movements_that_change_nothing_are_removed(op: Any, operands: list[Array]) -> None:
     d = Draft()
     x = d.input(2, 3)
     graph = d.graph(d.op(op, x, *map(d.constant, operands)))
@@ -265,14 +265,14 @@ def test_what_moves_nothing_is_left_out(op: Any, operands: list[Array]) -> None:
     same(graph, after)
 
 
-def test_a_slice_whose_begin_may_break_a_rule_stays() -> None:
+def test_a_slice_with_an_unchecked_begin_is_not_removed() -> None:
     d = Draft()
     x, begin = d.input(2, 3), d.input(2, dtype=DType.INT32)
     graph = d.graph(d.op(Slice(), x, begin, d.constant(integers(2, 3))))
     assert remove_identities(graph) is graph
 
 
-def test_a_concatenation_of_one_tensor_stays_where_it_clamps() -> None:
+def test_a_concatenation_of_one_tensor_is_removed_unless_it_clamps() -> None:
     for activation, kinds in ((Activation.NONE, []), (Activation.RELU, [Concat])):
         d = Draft()
         graph = remove_identities(d.graph(d.op(Concat(0, activation), d.input(4))))
@@ -281,7 +281,7 @@ def test_a_concatenation_of_one_tensor_stays_where_it_clamps() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "stays"), [(DType.INT8, False), (DType.INT16, False), (DType.INT32, True)])
-def test_only_integers_that_floats_hold_are_the_same_after_dequantising(dtype: DType, stays: bool) -> None:
+def test_dequantising_and_quantising_is_removed_only_for_types_exact_in_float(dtype: DType, stays: bool) -> None:
     d = Draft()
     q = Quantization((0.5,), (0,))
     x = d.quantized_input(dtype, q, 4)
@@ -304,7 +304,7 @@ def padded(op: Any, size: int, margins: tuple[int, int], kernel: int, value: flo
     st.integers(1, 12), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 5), st.integers(1, 3),
     st.integers(1, 2), st.booleans(),
 )  # fmt: skip
-def test_a_convolution_with_its_own_margins_gives_the_same(
+def test_fusing_a_pad_into_a_convolution_does_not_change_results(
     size: int, margins: tuple[int, int], kernel: int, stride: int, dilation: int, depthwise: bool
 ) -> None:
     if (kernel - 1) * dilation + 1 > size + sum(margins):
@@ -318,7 +318,7 @@ def test_a_convolution_with_its_own_margins_gives_the_same(
 @pytest.mark.parametrize(
     ("size", "margins", "kernel", "stride"), [(8, (0, 1), 3, 2), (7, (1, 1), 3, 1), (7, (1, 1), 3, 2)]
 )
-def test_margins_like_those_of_same_padding_are_fused(
+def test_margins_equal_to_same_padding_become_same_padding(
     size: int, margins: tuple[int, int], kernel: int, stride: int
 ) -> None:
     op = Conv2D(stride_height=stride, stride_width=stride)
@@ -327,11 +327,11 @@ def test_margins_like_those_of_same_padding_are_fused(
 
 
 @pytest.mark.parametrize("graph", [padded(Conv2D(), 7, (1, 1), 3, 1.0), padded(Conv2D(Padding.SAME), 7, (1, 1), 3)])
-def test_other_margins_stay(graph: Subgraph) -> None:
+def test_pads_with_another_value_or_before_same_padding_are_not_fused(graph: Subgraph) -> None:
     assert fuse_padding(graph) is graph
 
 
-def test_pads_in_a_row_become_margins_of_the_convolution() -> None:
+def test_a_pad_is_added_to_the_existing_margins_of_a_convolution() -> None:
     graph = padded(Conv2D(Margins(((1, 0), (0, 3))), 2, 2), 8, (1, 2), 3)
     after = remove_dead(fuse_padding(graph))
     assert ops(after) == [Conv2D(Margins(((2, 2), (1, 5))), 2, 2)]
@@ -345,7 +345,7 @@ def in_space() -> Subgraph:
     return d.graph(d.op(Conv3D(), x, d.constant(numbers((2, 2, 2, 2, 3)))))
 
 
-def test_margins_in_space_become_those_of_the_convolution() -> None:
+def test_a_pad_is_fused_into_a_three_dimensional_convolution() -> None:
     graph = in_space()
     after = remove_dead(fuse_padding(graph))
     assert ops(after) == [Conv3D(Margins(((1, 0), (0, 2), (1, 1))))]
@@ -367,7 +367,7 @@ def pooled(op: Pool2D, margins: tuple[int, int], value: float, relu: bool = Fals
     ("kind", "margins", "value", "relu", "fused"),
     [
         (Pooling.MAX, (1, 2), LEAST, False, True),
-        (Pooling.MAX, (1, 3), LEAST, False, False),  # a window would lie outside altogether
+        (Pooling.MAX, (1, 3), LEAST, False, False),  # a window would lie entirely in the margin
         (Pooling.MAX, (1, 1), 0.0, False, False),
         (Pooling.MAX, (1, 1), 0.0, True, True),
         (Pooling.MAX, (1, 1), 1.0, True, False),
@@ -376,7 +376,7 @@ def pooled(op: Pool2D, margins: tuple[int, int], value: float, relu: bool = Fals
         (Pooling.L2, (0, 2), 0.0, False, True),
     ],
 )
-def test_pools_make_margins_that_change_nothing(
+def test_a_pad_is_fused_into_a_pool_only_if_results_do_not_change(
     kind: Pooling, margins: tuple[int, int], value: float, relu: bool, fused: bool
 ) -> None:
     graph = pooled(Pool2D(kind, 3, 2, Padding.VALID, 2, 1), margins, value, relu)
@@ -388,6 +388,6 @@ def test_pools_make_margins_that_change_nothing(
     same(graph, after)
 
 
-def test_an_average_that_leaves_margins_out_counts_no_pad() -> None:
+def test_a_pad_is_not_fused_into_an_average_that_excludes_margins() -> None:
     graph = pooled(Pool2D(Pooling.AVERAGE, 3, 2, Margins(((1, 1), (0, 0)))), (1, 0), 0.0)
     assert fuse_padding(graph) is graph

@@ -1,4 +1,4 @@
-"""Layers between dequantised bytes are products of these bytes, and give what float64 does but for stated roundings."""
+"""Layers of dequantised integers become integer products that equal float64 up to a stated number of roundings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from onert_llvm.target.isa import runnable, target
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
 STEP = 2.0**-24
-"""What rounding to float32 changes a number by, at most, as a part of it."""
+"""The largest relative error of rounding to float32."""
 
 
 def _draw(seed: int, low: int, high: int, *shape: int) -> Array:
@@ -54,7 +54,7 @@ def _quantized(b: Builder, x: int, scale: float, zero: int, dtype: DType) -> int
 
 
 def _weights(seed: int, each: bool, *shape: int, axis: int = 0) -> Array:
-    """Bytes times a scale for all, or for each output."""
+    """Integers times one scale, or times a scale for each output."""
     count = shape[axis] if each else 1
     scales = np.random.default_rng(seed).uniform(0.001, 0.02, count).astype(np.float32)
     stored = _draw(seed, -127, 127, *shape)
@@ -78,7 +78,7 @@ KINDS = [(DType.UINT8, 131), (DType.UINT8, 0), (DType.INT8, -5)]
 
 
 def _layer(name: str, dtype: DType, zero: int, each: bool, bias: bool, stored: bool, table: bool = False) -> Subgraph:
-    """A layer of dequantised bytes; its results are `stored` as bytes, then through a `table` of sigmoids."""
+    """A layer of a dequantised input; its results are requantised if `stored`, then mapped through a `table`."""
     op, shape, weight = LAYERS[name]
     b = Builder()
     real = _dequantized(b, b.input(TensorType(dtype, shape)), 0.0173, zero)
@@ -98,7 +98,7 @@ def _bytes_of(graph: Subgraph) -> list[Array]:
 
 
 def _real(elements: Array, axis: int) -> Array:
-    """A constant in float64; weights as their bytes times their scales, not rounded to float32 each."""
+    """A constant in float64; weights are integers times scales, without rounding each product to float32."""
     if elements.ndim < 2:
         return elements.astype(np.float64)
     rows = np.moveaxis(elements, axis, 0)
@@ -109,7 +109,7 @@ def _real(elements: Array, axis: int) -> Array:
 
 
 def _exact(graph: Subgraph, arrays: list[Array]) -> Array:
-    """What layer and bias come to in float64: of integers, that is exact."""
+    """The sum of layer and bias in float64, which is exact for integers."""
     op = next(o for o in graph.operations if isinstance(o.op, FullyConnected | Conv2D | DepthwiseConv2D | BatchMatMul))
     axis = 3 if isinstance(op.op, DepthwiseConv2D) else 0
     values: dict[int, Array] = dict(zip(graph.inputs, (a.astype(np.float64) for a in arrays), strict=True))
@@ -126,7 +126,7 @@ def _exact(graph: Subgraph, arrays: list[Array]) -> Array:
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("each", [False, True])
-def test_a_layer_of_bytes_gives_the_exact_sum_rounded_three_times(name: str, each: bool) -> None:
+def test_a_layer_of_bytes_equals_the_exact_sum_up_to_the_stated_roundings(name: str, each: bool) -> None:
     for dtype, zero in KINDS:
         for bias in (False, True):
             graph = _layer(name, dtype, zero, each, bias, stored=False)
@@ -135,13 +135,13 @@ def test_a_layer_of_bytes_gives_the_exact_sum_rounded_three_times(name: str, eac
             assert DType.FLOAT32 in labels, folded
             arrays = _bytes_of(graph)
             exact = _exact(graph, arrays)
-            room = (np.abs(exact) + 2 * bias) * 4 * STEP  # a bias, of 1 at most, takes one more rounding
+            room = (np.abs(exact) + 2 * bias) * 4 * STEP  # a bias, at most 1, adds one rounding
             for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target("native"))):
                 np.testing.assert_array_less(np.abs(found.reshape(exact.shape) - exact), room + 1e-30)
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_what_is_stored_differs_from_float64_at_ties_alone(name: str) -> None:
+def test_requantised_results_differ_from_float64_only_near_ties(name: str) -> None:
     for dtype, zero in KINDS:
         graph = _layer(name, dtype, zero, each=True, bias=True, stored=True)
         folded = simplify(graph, Options())
@@ -158,7 +158,7 @@ def test_what_is_stored_differs_from_float64_at_ties_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("isa", ["native", *(isa.name for isa in runnable())])
-def test_every_target_stores_the_bytes_of_each_operation_by_itself(name: str, isa: str) -> None:
+def test_every_target_gives_the_bits_of_evaluating_each_operation(name: str, isa: str) -> None:
     for dtype, zero in KINDS:
         for bias, table in ((True, False), (False, True)):
             graph = _layer(name, dtype, zero, each=True, bias=bias, stored=True, table=table)
@@ -190,7 +190,7 @@ def test_two_dequantised_matrices_are_multiplied_as_bytes(
 
 
 def _joined(b: Builder, x: int, zero: int) -> int:
-    """The greatest of windows, split, one part through bytes of another scale, joined again."""
+    """Max-pooled windows, split, with one part requantised to another scale, and concatenated again."""
     pooled = b.add(Pool2D(Pooling.MAX, 3, 3, Padding.SAME, 2, 2), x)
     sizes, axis = (b.constant(np.array(values, np.int32)) for values in ([3, 5], 3))
     left, right = b.add_many(SplitV(2), pooled, sizes, axis)
@@ -199,7 +199,7 @@ def _joined(b: Builder, x: int, zero: int) -> int:
 
 
 @pytest.mark.parametrize("scale", [0.0173, 0.031])
-def test_bytes_are_pooled_split_and_joined_as_bytes(scale: float) -> None:
+def test_bytes_are_pooled_split_and_concatenated_as_bytes(scale: float) -> None:
     b = Builder()
     x = b.input(TensorType(DType.UINT8, (2, 7, 6, 8)))
     y = _quantized(b, _joined(b, _dequantized(b, x, 0.0173, 131), 9), scale, 131, DType.UINT8)
@@ -222,7 +222,7 @@ def _with_weights(weights: Array, scale: float = 0.0173) -> Subgraph:
     return b.subgraph([b.add(FullyConnected(), real, b.constant(weights))])
 
 
-def test_weights_that_are_no_bytes_stay_floats() -> None:
+def test_weights_that_are_not_bytes_times_scales_stay_floats() -> None:
     stored = _weights(3, True, 4, 40)
     assert multiply_bytes(_with_weights(stored)) is not _with_weights(stored)
     for at in (0, 39):
@@ -236,7 +236,7 @@ def test_weights_that_are_no_bytes_stay_floats() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 64, 127, -128])
-def test_a_grid_is_found_whatever_the_largest_magnitude_stands_for(most: int) -> None:
+def test_scales_are_recovered_for_any_largest_magnitude(most: int) -> None:
     stored = _draw(most & 255, -abs(most) + 1, abs(most) - 1, 9, 50) if abs(most) > 1 else np.zeros((9, 50), np.int64)
     stored[:, 11] = most
     stored[4] = 0

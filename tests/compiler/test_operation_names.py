@@ -1,4 +1,4 @@
-"""Claims about `OP_BACKEND_<Op>`: which names choose which operations, and which names are refused."""
+"""`OP_BACKEND_<Op>`: which names select which operations, and which names are rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _operation(op: Op) -> Operation:
     return Operation(op, (0,), (1,))
 
 
-def test_every_name_of_one_is_accepted() -> None:
+def test_every_operation_name_of_one_is_accepted() -> None:
     assert {*ONE_1_8.split(), *ONE_SINCE.split()} == ONE_NAMES.keys()
     x = Builder()
     graph = x.model([x.add(Unary(UnaryKind.ABS), x.input(TensorType(DType.FLOAT32, (1,)), "x"))]).primary
@@ -46,7 +46,7 @@ def test_every_name_of_one_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", [own for names in ONE_NAMES.values() for own in names])
-def test_what_a_name_of_one_stands_for_exists(name: str) -> None:
+def test_every_operation_name_of_one_maps_to_existing_kinds(name: str) -> None:
     kind, dot, member = name.partition(".")
     fields = OPS[kind].__annotations__
     assert not dot or "kind" in fields
@@ -77,7 +77,7 @@ OPERATIONS: dict[str, tuple[Op, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("op", "names"), OPERATIONS.values(), ids=OPERATIONS.keys())
-def test_an_operation_has_these_names_and_the_narrowest_that_is_chosen_wins(op: Op, names: tuple[str, ...]) -> None:
+def test_the_most_specific_name_chosen_for_an_operation_wins(op: Op, names: tuple[str, ...]) -> None:
     assert kinds(_operation(op)) == names
     for at, name in enumerate(names):
         chosen = Choices("all", {wider: wider for wider in names[at:]}).of(_operation(op))
@@ -85,7 +85,7 @@ def test_an_operation_has_these_names_and_the_narrowest_that_is_chosen_wins(op: 
         assert (chosen.backend, chosen.option) == (name, f"OP_BACKEND_{name}")
 
 
-REFUSED = {
+UNKNOWN = {
     "Conv2d": "Conv2D",
     "CONV_2D": "Conv2D",
     "Activation": "ElementwiseActivation",
@@ -95,15 +95,15 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("name", "similar"), REFUSED.items(), ids=REFUSED.keys())
-def test_a_name_that_nothing_has_is_refused_with_the_most_similar(name: str, similar: str | None) -> None:
+@pytest.mark.parametrize(("name", "similar"), UNKNOWN.items(), ids=UNKNOWN.keys())
+def test_an_unknown_operation_name_is_rejected_with_the_most_similar_names(name: str, similar: str | None) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2,)), "x")
     package = Package((b.model([b.add(Binary(BinaryKind.ADD), x, x)]),))
     with pytest.raises(CompileError) as caught:
         choices(package.model.primary, Options(op_backend={"Conv2D": "llvm", name: "reference"}))
-    refused, _, names = str(caught.value).partition("; the most similar names are ")
-    assert refused == f"op_backend has {name!r}, but no kind of operation is called {name!r}"
+    message, _, names = str(caught.value).partition("; the most similar names are ")
+    assert message == f"op_backend has {name!r}, but no kind of operation is called {name!r}"
     assert (similar in names.split(", ")) if similar else not names
 
 

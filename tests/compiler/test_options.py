@@ -1,4 +1,4 @@
-"""Claims about options: who wins, and what is refused with which sentence."""
+"""Options: precedence, and error messages for invalid values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_variable_is_read() -> None:
         ("OP_SEQ_MAX_NODE", "few", "OP_SEQ_MAX_NODE is 'few', expected an integer"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: str, sentence: str) -> None:
+def test_an_invalid_value_is_rejected_with_the_name_of_its_variable(name: str, value: str, sentence: str) -> None:
     with pytest.raises(CompileError) as caught:
         Options.from_environment({name: value})
     assert str(caught.value) == sentence
@@ -87,21 +87,21 @@ NO_EFFECT = {
 
 
 @pytest.mark.parametrize(("name", "row"), NO_EFFECT.items(), ids=NO_EFFECT.keys())
-def test_a_variable_of_one_s_that_has_no_effect_is_accepted_with_a_warning_that_says_why(
+def test_a_variable_of_one_without_effect_is_accepted_with_a_warning_that_says_why(
     name: str, row: tuple[str, str, str]
 ) -> None:
-    asked, default, why = row
+    requested, default, why = row
     with pytest.warns(OnertWarning) as caught:
-        assert Options.from_environment({name: asked}) == Options.from_environment({})
+        assert Options.from_environment({name: requested}) == Options.from_environment({})
     assert [type(warning.message) for warning in caught] == [OnertWarning]
-    assert str(caught[0].message).startswith(f"{name}={asked} has no effect: ")
+    assert str(caught[0].message).startswith(f"{name}={requested} has no effect: ")
     assert why in str(caught[0].message)
     assert caught[0].filename == __file__
-    Options.from_environment({name: default})  # a warning would be an error
+    Options.from_environment({name: default})  # any warning would fail the test
 
 
 def test_every_variable_of_one_is_known() -> None:
-    """Config.lst of ONE, but for OP_BACKEND_<Op>."""
+    """Config.lst of ONE, except OP_BACKEND_<Op>."""
     one = (
         "GRAPH_DOT_DUMP BACKENDS OP_BACKEND_ALLOPS OP_BACKEND_MAP ENABLE_LOG CPU_MEMORY_PLANNER EXECUTOR "
         "PROFILING_MODE USE_SCHEDULER TRACING_MODE MINMAX_DUMP INTERNAL_OUTPUT_ALLOC FP16_ENABLE NUM_THREADS "
@@ -110,25 +110,25 @@ def test_every_variable_of_one_is_known() -> None:
     assert set(one.split()) <= variables._VARIABLES.keys() | variables._WITHOUT_EFFECT.keys()
 
 
-def test_a_trace_goes_where_the_environment_says() -> None:
+def test_the_environment_sets_the_file_of_the_trace() -> None:
     assert recordings(Options.from_environment({"TRACE_FILEPATH": "trace.json"}))["trace"] == "trace.json"
 
 
-def test_the_page_on_options_has_every_variable() -> None:
+def test_the_page_on_options_lists_every_variable() -> None:
     page = (REPOSITORY / "docs" / "options.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`[A-Z0-9`_, ]+`) \|", page, re.MULTILINE)
     names = {name for row in rows for name in re.findall(r"\w+", row)}
     assert names == variables._VARIABLES.keys() | variables._WITHOUT_EFFECT.keys()
 
 
-def test_options_made_directly_are_checked_too() -> None:
+def test_options_constructed_directly_are_checked() -> None:
     with pytest.raises(CompileError, match="executor is 'Turbo', expected one of Linear, Dataflow, Parallel"):
         Options(executor="Turbo")
     with pytest.raises(CompileError, match="num_threads is 0, expected 1 to 1024"):
         Options(num_threads=0)
 
 
-def test_an_empty_variable_and_minus_one_thread_leave_the_default() -> None:
+def test_an_empty_variable_and_minus_one_threads_mean_the_default() -> None:
     assert Options.from_environment({"EXECUTOR": "", "NUM_THREADS": "-1"}) == Options.from_environment({})
 
 
@@ -141,12 +141,12 @@ def test_the_package_wins_over_the_environment_and_loses_to_explicit_choices() -
     assert merged.with_config(config) == merged
 
 
-def test_a_direct_choice_wins_over_the_package_where_it_differs_from_the_default() -> None:
+def test_a_direct_choice_other_than_the_default_wins_over_the_package() -> None:
     merged = Options(planner="Bump").with_config({"EXECUTOR": "Parallel", "CPU_MEMORY_PLANNER": "FirstFit"})
     assert (merged.executor, merged.planner) == ("Parallel", "Bump")
 
 
-def test_a_later_choice_wins_over_the_package_too() -> None:
+def test_a_choice_made_later_wins_over_the_package() -> None:
     options = Options.from_environment({"EXECUTOR": "Dataflow"}).choose(executor="Linear")
     assert options.with_config({"EXECUTOR": "Parallel"}).executor == "Linear"
 
@@ -176,14 +176,14 @@ def test_a_cgroup_quota_limits_the_cpus(tmp_path: Path, membership: str, files: 
     assert available_cpus(quota_tree(tmp_path / "cgroup", files), tmp_path / "self") == 1
 
 
-def test_without_a_quota_every_cpu_counts(tmp_path: Path) -> None:
+def test_without_a_quota_every_cpu_is_available(tmp_path: Path) -> None:
     (tmp_path / "self").write_text("4:cpu:/\n0::/\n")
     files = {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}
     unlimited = available_cpus(tmp_path, tmp_path / "nothing")
     assert available_cpus(quota_tree(tmp_path / "cgroup", files), tmp_path / "self") == unlimited >= 1
 
 
-WHOSE = {
+PREFIXES = {
     "ours": ({"ONERT_EXECUTOR": "Dataflow"}, "Dataflow", "Dataflow"),
     "ONE's": ({"EXECUTOR": "Dataflow"}, "Linear", "Dataflow"),
     "both": ({"EXECUTOR": "Dataflow", "ONERT_EXECUTOR": "Parallel"}, "Parallel", "Parallel"),
@@ -191,8 +191,8 @@ WHOSE = {
 }
 
 
-@pytest.mark.parametrize(("environ", "own", "one"), WHOSE.values(), ids=WHOSE.keys())
-def test_an_application_is_only_told_by_names_that_begin_with_the_library_s(
+@pytest.mark.parametrize(("environ", "own", "one"), PREFIXES.values(), ids=PREFIXES.keys())
+def test_only_variables_with_the_library_prefix_are_read_from_the_process(
     monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], own: str, one: str
 ) -> None:
     for name, value in environ.items():
@@ -201,7 +201,7 @@ def test_an_application_is_only_told_by_names_that_begin_with_the_library_s(
     assert Options.from_environment(environ).executor == one
 
 
-def test_a_variable_of_the_library_s_is_named_as_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_a_prefixed_variable_as_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_NUM_THREADS", "many")
     monkeypatch.setenv("ONERT_OP_BACKEND_ADD", "reference")
     with pytest.raises(CompileError, match=r"^ONERT_NUM_THREADS is 'many'"):

@@ -1,4 +1,4 @@
-"""Claims about what a package's own configuration may choose: installed backends and harmless options, nothing else."""
+"""What a package's own configuration may choose: installed backends and harmless options, nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALLOWED: dict[str, tuple[str, str, Any]] = {
     "CPU_MEMORY_PLANNER": ("Bump", "planner", "Bump"),
     "NUM_THREADS": ("1", "num_threads", 1),
 }
-"""A value for every variable that a package may set, and the option that it becomes."""
+"""A value for every variable that a package may set, and the option it sets."""
 
 BACKEND_VARIABLES = {
     "BACKENDS": "{}",
@@ -46,8 +46,8 @@ NO_BACKENDS = [
 ]
 
 
-def test_every_variable_is_either_permitted_or_refused() -> None:
-    """A variable that is added later is refused until somebody puts it on the list."""
+def test_every_variable_is_either_permitted_or_rejected() -> None:
+    """A variable added later is rejected until it is listed."""
     assert PERMITTED.keys() | {"OP_BACKEND_Conv2D"} == ALLOWED.keys()
     assert PERMITTED.keys() <= NAMES
     for variable in NAMES - PERMITTED.keys():
@@ -68,7 +68,7 @@ def test_every_variable_is_either_permitted_or_refused() -> None:
         "ENABLE_LOG",
     ],
 )
-def test_nothing_that_writes_is_permitted(variable: str) -> None:
+def test_no_variable_that_writes_files_is_permitted(variable: str) -> None:
     assert variable in NAMES - PERMITTED.keys()
 
 
@@ -79,22 +79,22 @@ def test_a_permitted_variable_becomes_its_option(variable: str, case: tuple[str,
     assert getattr(Options().with_config({variable: value}), option) == expected
 
 
-def test_no_other_option_can_be_reached() -> None:
-    """The option's own name means nothing in a configuration."""
+def test_no_other_option_can_be_set() -> None:
+    """An option's own name has no meaning in a configuration."""
     assert Options().with_config({each.name: "1" for each in fields(Options)}) == Options()
     assert {option for _, option, _ in ALLOWED.values()} < {each.name for each in fields(Options)}
 
 
 @pytest.mark.parametrize("name", NO_BACKENDS)
 @pytest.mark.parametrize(("variable", "form"), BACKEND_VARIABLES.items(), ids=BACKEND_VARIABLES.keys())
-def test_what_is_no_installed_backend_is_refused(variable: str, form: str, name: str) -> None:
+def test_a_backend_that_is_not_installed_is_rejected(variable: str, form: str, name: str) -> None:
     with pytest.raises(ModelError, match="expected an installed backend") as caught:
         Options().with_config({variable: form.format(name)})
     assert variable in str(caught.value)
     assert repr(name) in str(caught.value)
 
 
-def test_one_name_of_several_is_enough_to_be_refused() -> None:
+def test_one_invalid_backend_of_several_is_rejected() -> None:
     with pytest.raises(ModelError, match="'os:abort', expected an installed backend"):
         package_options({"BACKENDS": "llvm; os:abort"})
 
@@ -114,7 +114,7 @@ def test_an_installed_plugin_may_be_named_but_not_by_its_path(monkeypatch: pytes
             package_options({"BACKENDS": name})
 
 
-def test_an_explicit_choice_does_not_excuse_a_package() -> None:
+def test_a_package_is_rejected_even_if_the_user_chose_a_backend() -> None:
     with pytest.raises(ModelError, match="expected an installed backend"):
         Options(backends=("reference",)).with_config({"BACKENDS": "os:abort"})
 
@@ -123,12 +123,12 @@ def test_an_explicit_choice_does_not_excuse_a_package() -> None:
     ("value", "threads"),
     [("-1", None), ("1", 1), (str(MAX_THREADS), available_cpus()), (str(available_cpus() + 1), available_cpus())],
 )
-def test_threads_are_bounded_by_the_cpus_of_the_process(value: str, threads: int | None) -> None:
+def test_the_number_of_threads_is_limited_to_the_available_cpus(value: str, threads: int | None) -> None:
     assert package_options({"NUM_THREADS": value}).get("num_threads") == threads
 
 
 @pytest.mark.parametrize(
-    ("config", "says"),
+    ("config", "message"),
     [
         ({"NUM_THREADS": str(MAX_THREADS + 1)}, f"NUM_THREADS is {MAX_THREADS + 1}, expected -1 or 1 to {MAX_THREADS}"),
         ({"NUM_THREADS": "9" * 4000}, "NUM_THREADS is 9999"),
@@ -141,12 +141,12 @@ def test_threads_are_bounded_by_the_cpus_of_the_process(value: str, threads: int
         ({"CPU_MEMORY_PLANNER": "../evil"}, "CPU_MEMORY_PLANNER is '../evil', expected one of"),
     ],
 )
-def test_numbers_and_names_are_bounded(config: dict[str, str], says: str) -> None:
-    with pytest.raises(ModelError, match=says) as caught:
+def test_invalid_numbers_and_names_are_rejected_in_one_line(config: dict[str, str], message: str) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
         Options().with_config(config)
     assert "\n" not in str(caught.value)
 
 
-def test_keys_without_meaning_are_ignored() -> None:
+def test_unknown_keys_are_ignored() -> None:
     config = {"PYTHONPATH": "/tmp/evil", "LD_PRELOAD": "/tmp/evil.so", "backends": "os:abort", "EXCUTOR": "Linear"}
     assert package_options(config) == {}

@@ -1,4 +1,4 @@
-"""Claims about what passes leave alone: graphs that look like those they rewrite and mean something else."""
+"""What passes leave alone: graphs that resemble those they rewrite but have another meaning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ints(*values: Any) -> Any:
 def margined(
     margins: list[list[int]], weight: Any = None, quantization: Quantization | None = None, value: int | None = None
 ) -> Subgraph:
-    """A pad of an image of 8 by 8 pixels and 2 channels, and a convolution of stride 2."""
+    """A pad of an image of 8 by 8 pixels and 2 channels, followed by a convolution with stride 2."""
     d = Draft()
     stored = DType.INT8 if quantization is not None else DType.FLOAT32
     x = d.quantized_input(stored, quantization, 1, 8, 8, 2)
@@ -60,13 +60,13 @@ Q = Quantization((0.5,), (3,))
         (margined([[0, 0], [0, 1], [0, 1], [0, 1]]), False),
         (margined([[0, 0], [0, 1], [0, 1], [1, 0]]), False),
         (margined([[0, 1], [0, 1], [0, 1], [0, 0]]), False),
-        (margined(LIKE_SAME, np.ones((3, 3, 3, 2), np.int8)), False),  # the input is quantised, margins and all
+        (margined(LIKE_SAME, np.ones((3, 3, 3, 2), np.int8)), False),  # the input is quantised including its margins
         (margined(LIKE_SAME, quantization=Q), True),
         (margined(LIKE_SAME, quantization=Q, value=3), True),
         (margined(LIKE_SAME, quantization=Q, value=0), False),
     ],
 )
-def test_only_margins_of_the_number_0_around_the_plane_are_fused(graph: Subgraph, fused: bool) -> None:
+def test_only_zero_margins_of_the_spatial_axes_are_fused(graph: Subgraph, fused: bool) -> None:
     assert (fuse_padding(graph) is not graph) is fused
 
 
@@ -74,7 +74,7 @@ def test_only_margins_of_the_number_0_around_the_plane_are_fused(graph: Subgraph
 
 
 def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = False, axis: int = 0) -> Subgraph:
-    """A list's rows before i, a row, and the rows behind `i kind step` of the list, or of another."""
+    """Concatenates a list's rows before i, a row, and the rows from `i kind step` on, of the list or of another."""
     d = Draft()
     x, second = d.input(5, 3, name="x"), d.input(5, 3, name="second")
     i, row = d.input(dtype=DType.INT32, name="i"), d.input(1, 3, name="row")
@@ -86,7 +86,7 @@ def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = Fals
 
 
 @pytest.mark.parametrize(
-    ("graph", "put"),
+    ("graph", "becomes_put"),
     [
         (setting(), True),
         (setting(BinaryKind.SUB), False),
@@ -95,8 +95,8 @@ def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = Fals
         (setting(other=True), False),
     ],
 )
-def test_only_the_row_between_its_neighbours_of_one_list_is_put(graph: Subgraph, put: bool) -> None:
-    assert ("PutRow" in [o.op.name() for o in put_rows(graph).operations]) is put
+def test_only_a_row_between_its_neighbours_of_the_same_list_becomes_put_row(graph: Subgraph, becomes_put: bool) -> None:
+    assert ("PutRow" in [o.op.name() for o in put_rows(graph).operations]) is becomes_put
 
 
 # ---- readers

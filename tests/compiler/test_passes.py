@@ -1,4 +1,4 @@
-"""Claims about passes that hold for operations of every kind."""
+"""Passes that apply to operations of every kind."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def kinds(graph: Subgraph) -> list[str]:
     return [operation.op.label for operation in graph.operations]
 
 
-def test_nothing_to_do_gives_the_same_object() -> None:
+def test_a_pass_with_nothing_to_do_returns_the_same_object() -> None:
     d = Draft()
     graph = d.graph(d.op(ToyScale(), d.op(ToyWrite(), d.input(4))))
     for each in (copy_outputs, fold_constants, merge_duplicates, remove_dead):
         assert each(graph) is graph
 
 
-def test_what_hangs_on_constants_is_computed_once() -> None:
+def test_operations_on_constants_are_folded() -> None:
     d = Draft()
     x, c = d.input(4), d.constant(np.arange(8, dtype=np.float32))
     a, _ = d.op(ToyHalves(), d.op(ToyScale(), c), results=2)
@@ -37,7 +37,7 @@ def test_what_hangs_on_constants_is_computed_once() -> None:
     np.testing.assert_array_equal(constant, np.array([0, 2, 4, 6], np.float32))
 
 
-def test_a_broadcast_that_makes_a_constant_large_is_left_to_the_run() -> None:
+def test_a_broadcast_to_a_large_constant_is_not_folded() -> None:
     d = Draft()
     row, column = (d.constant(np.ones(s, np.float32)) for s in ((1, 1000), (1000, 1)))
     graph = d.graph(d.op(ToyAdd(), row, column))
@@ -45,30 +45,30 @@ def test_a_broadcast_that_makes_a_constant_large_is_left_to_the_run() -> None:
 
 
 @pytest.mark.parametrize(("elements", "folds"), [(2048, True), (2049, False)])
-def test_a_constant_may_grow_while_it_is_small(elements: int, folds: bool) -> None:
+def test_folding_may_enlarge_a_constant_while_it_is_small(elements: int, folds: bool) -> None:
     d = Draft()
     c = d.constant(np.ones((elements,), np.float32))
     graph = d.graph(d.op(Concat(0), c, c))
     assert (kinds(fold_constants(graph)) == []) is folds  # SMALL is 16 KiB
 
 
-def test_folding_ends_where_a_model_would_grow_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_stops_before_a_model_grows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onert.compiler.passes.fold_constants.ROOM", 0)
     d = Draft()
     c = d.constant(np.ones(1000, np.float32))
     graph = d.graph(*(d.op(ToyScale(float(i)), c) for i in range(2, 9)))
-    assert len(kinds(fold_constants(graph))) == 3  # four times the constants' bytes are made at most
+    assert len(kinds(fold_constants(graph))) == 3  # at most four times the constants' bytes are added
 
 
 @pytest.mark.parametrize("factors", [(0.0, -0.0), (1.0, 2.0)])
-def test_operations_that_differ_in_a_number_or_its_sign_stay_two(factors: tuple[float, float]) -> None:
+def test_operations_that_differ_in_a_number_or_its_sign_are_not_merged(factors: tuple[float, float]) -> None:
     d = Draft()
     x = d.input(1)
     graph = d.graph(*(d.op(ToyScale(f), x) for f in factors))
     assert merge_duplicates(graph) is graph
 
 
-def test_operations_with_effects_are_neither_folded_merged_nor_dropped() -> None:
+def test_operations_with_effects_are_neither_folded_merged_nor_removed() -> None:
     d = Draft()
     c = d.constant(np.ones(4, np.float32))
     d.op(ToyWrite(), c)
@@ -77,7 +77,7 @@ def test_operations_with_effects_are_neither_folded_merged_nor_dropped() -> None
         assert kinds(each(graph)) == kinds(graph)
 
 
-def test_a_users_function_runs_whenever_the_model_says_so() -> None:
+def test_a_custom_python_function_is_neither_folded_merged_nor_removed() -> None:
     d = Draft()
     c = d.constant(np.ones(4, np.float32))
     op = Python("Draw", np.negative, results=(TensorType(DType.FLOAT32, (4,)),))
@@ -87,14 +87,14 @@ def test_a_users_function_runs_whenever_the_model_says_so() -> None:
         assert each(graph) is graph
 
 
-def test_an_unused_read_is_dropped() -> None:
+def test_an_unused_read_is_removed() -> None:
     d = Draft()
     x = d.input(4)
     d.op(ToyRead(), x)
     assert kinds(remove_dead(d.graph(d.op(ToyScale(), x)))) == ["ToyScale"]
 
 
-def test_dropping_one_operation_drops_what_only_it_needed_and_renumbers() -> None:
+def test_removing_an_operation_removes_its_other_operands_and_renumbers() -> None:
     d = Draft()
     x = d.input(4)
     d.op(ToyAdd(), d.op(ToyScale(), x), d.constant(np.ones(4, np.float32)))
@@ -103,7 +103,7 @@ def test_dropping_one_operation_drops_what_only_it_needed_and_renumbers() -> Non
     assert len(graph.operands) == 2
 
 
-def test_equal_operations_and_equal_constants_become_one() -> None:
+def test_equal_operations_and_equal_constants_are_merged() -> None:
     d = Draft()
     x = d.input(4)
     sums = [d.op(ToyAdd(), x, d.constant(np.ones(4, np.float32))) for _ in range(2)]
@@ -114,7 +114,7 @@ def test_equal_operations_and_equal_constants_become_one() -> None:
     np.testing.assert_array_equal(interpret(merged, ones)[0], interpret(graph, ones)[0])
 
 
-def test_constants_that_differ_in_a_sign_of_zero_stay_two() -> None:
+def test_constants_that_differ_in_the_sign_of_a_zero_are_not_merged() -> None:
     d = Draft()
     x = d.input(1)
     zeros = [d.constant(np.array([z], np.float32)) for z in (0.0, -0.0)]
@@ -122,7 +122,7 @@ def test_constants_that_differ_in_a_sign_of_zero_stay_two() -> None:
     assert merge_duplicates(graph) is graph
 
 
-def test_every_odd_output_gets_a_copy() -> None:
+def test_outputs_that_are_inputs_constants_or_repeated_are_copied() -> None:
     d = Draft()
     x, c = d.input(2, name="x"), d.constant(np.ones(2, np.float32))
     y = d.op(ToyScale(), x)

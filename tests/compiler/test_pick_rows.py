@@ -1,4 +1,4 @@
-"""Products with one-hot rows and functions of picked rows give the same when they are picked from a table."""
+"""Products with one-hot rows, and functions of gathered rows, are replaced by gathers from a precomputed table."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def _compared(b: Builder, dtype: DType) -> int:
     return b.add(Cast(DType.FLOAT32), b.add(Comparison(ComparisonKind.EQUAL), numbers, x))
 
 
-def _package(made: Callable[[Builder, DType], int], dtype: DType, weights: Any) -> Package:
-    """The rows through a dense layer, and `y * (tanh(y) + 1)` of its results."""
+def _package(write: Callable[[Builder, DType], int], dtype: DType, weights: Any) -> Package:
+    """One-hot rows through a dense layer, then `y * (tanh(y) + 1)`."""
     b = Builder()
     layer = FullyConnected(Activation.RELU6, keep_dims=True)
-    y = b.add(layer, made(b, dtype), b.constant(weights), b.constant(BIAS))
+    y = b.add(layer, write(b, dtype), b.constant(weights), b.constant(BIAS))
     one_more = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.TANH), y), _number(b, 1))
     return Package((Subgraphs((b.subgraph([b.add(Binary(BinaryKind.MUL), y, one_more)]),)),), "one hot")
 
@@ -54,11 +54,11 @@ def _kinds(program: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64], ids=lambda d: d.text)
-@pytest.mark.parametrize("made", [_one_hot, _compared], ids=["operation", "comparison"])
-def test_a_product_of_one_hot_rows_and_what_follows_is_one_table(
-    made: Callable[[Builder, DType], int], dtype: DType
+@pytest.mark.parametrize("write", [_one_hot, _compared], ids=["operation", "comparison"])
+def test_a_product_with_one_hot_rows_and_its_functions_become_one_table(
+    write: Callable[[Builder, DType], int], dtype: DType
 ) -> None:
-    package = _package(made, dtype, WEIGHTS)
+    package = _package(write, dtype, WEIGHTS)
     program = onert.compile(package)
     assert set(_kinds(program)) <= {"Squeeze", "Reshape", "Binary", "Gather"}
     whole = onert.compile(package, disabled_passes=("pick_rows",))
@@ -70,14 +70,14 @@ def test_a_product_of_one_hot_rows_and_what_follows_is_one_table(
 
 
 @pytest.mark.parametrize("broken", [np.inf, np.nan])
-def test_weights_that_are_not_finite_are_multiplied(broken: float) -> None:
+def test_a_product_with_weights_that_are_not_finite_is_not_rewritten(broken: float) -> None:
     weights = WEIGHTS.copy()
     weights[1, 2] = broken
     assert "FullyConnected" in _kinds(onert.compile(_package(_one_hot, DType.INT32, weights)))
 
 
 @pytest.mark.parametrize(("rows", "lifted"), [(COUNT, True), (COUNT + 1, False)])
-def test_functions_are_in_the_table_if_it_has_no_more_rows_than_are_picked(rows: int, lifted: bool) -> None:
+def test_functions_move_into_a_table_with_no_more_rows_than_are_gathered(rows: int, lifted: bool) -> None:
     b = Builder()
     x, table = b.input(TensorType(DType.INT32, (COUNT,)), "x"), RANDOM.normal(0, 1, (rows, 4)).astype(np.float32)
     y = b.add(Unary(UnaryKind.ABS), b.add(Gather(), b.constant(table), x))

@@ -1,4 +1,4 @@
-"""Claims about memory planners, liveness, and what may share memory."""
+"""Memory planners, liveness, and which tensors may share memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def planned(tensors: list[Tensor], planner: str, alignment: int = 16) -> tuple[l
 
 @settings(max_examples=200, deadline=None)
 @given(TENSORS, st.sampled_from(sorted(PLANNERS)), st.sampled_from([1, 16, 64]))
-def test_tensors_alive_at_a_time_never_overlap(tensors: list[Tensor], planner: str, alignment: int) -> None:
+def test_tensors_alive_at_the_same_time_never_overlap(tensors: list[Tensor], planner: str, alignment: int) -> None:
     offsets, bound = planned(tensors, planner, alignment)
     ends = [o + t[2] for o, t in zip(offsets, tensors, strict=True)]
     assert all(o >= 0 and o % alignment == 0 for o in offsets)
@@ -67,15 +67,15 @@ def test_the_lower_bound_is_the_largest_sum_alive_at_one_moment(tensors: list[Te
     assert bound == max((sum(s for f, e, s in tensors if f <= t <= e) for t in range(50)), default=0)
 
 
-def test_bump_puts_one_behind_the_other() -> None:
+def test_bump_places_tensors_one_after_another() -> None:
     assert planned([(0, 0, 10), (1, 1, 10), (2, 2, 10)], "Bump")[0] == [0, 16, 32]
 
 
-def test_first_fit_takes_the_first_gap_in_the_order_of_the_run() -> None:
+def test_first_fit_takes_the_first_gap_in_execution_order() -> None:
     assert planned([(0, 1, 16), (0, 9, 16), (2, 9, 32), (3, 9, 16)], "FirstFit")[0] == [0, 16, 32, 0]
 
 
-def test_wic_places_the_largest_first_and_meets_the_bound_where_first_fit_does_not() -> None:
+def test_wic_places_the_largest_tensors_first() -> None:
     tensors = [(0, 1, 16), (1, 9, 16), (2, 9, 32)]
     assert planned(tensors, "FirstFit") == ([0, 16, 32], 48)
     assert planned(tensors, "WIC") == ([0, 32, 0], 48)
@@ -93,16 +93,16 @@ def test_wic_places_the_largest_first_and_meets_the_bound_where_first_fit_does_n
         ([(32, 48), (56, 64)], 8, 0, 48),
     ],
 )
-def test_a_gap_lies_before_between_or_behind(
+def test_a_gap_is_found_before_between_or_after_ranges(
     ranges: list[tuple[int, int]], size: int, lowest: int, tightest: int
 ) -> None:
     assert lowest_gap(ranges, size) == lowest
     assert tightest_gap(ranges, size) == tightest
 
 
-def test_recycling_takes_the_block_of_the_nearest_size() -> None:
+def test_recycle_takes_the_free_block_of_the_nearest_size() -> None:
     tensors = [(0, 0, 64), (0, 0, 16), (1, 1, 32), (2, 2, 128)]
-    assert planned(tensors, "Recycle")[0] == [0, 128, 128, 0]  # 32 grows the block of 16, 128 the block of 64
+    assert planned(tensors, "Recycle")[0] == [0, 128, 128, 0]  # 32 enlarges the block of 16, 128 that of 64
 
 
 @settings(max_examples=100, deadline=None)
@@ -113,8 +113,8 @@ def test_the_best_plan_is_as_low_as_any_planner_s(tensors: list[Tensor]) -> None
     assert heights["Best"] == min(heights.values())
 
 
-def test_the_best_plan_meets_the_bound_where_every_greedy_one_misses_it() -> None:
-    # The large tensors of a face detector: three of 4 units and what lies between them, 9 at most at a time.
+def test_the_best_plan_meets_the_bound_in_a_case_where_wic_misses_it() -> None:
+    # The large tensors of a face detector: three of 4 units and those between them, at most 9 units alive at a time.
     unit = 1 << 10
     spans = [(1, 5, 4), (2, 3, 4), (3, 4, 1), (4, 5, 1), (5, 9, 4), (6, 7, 4), (7, 8, 1), (8, 9, 1), (9, 10, 4)]
     claims = claimed([(first, last, size * unit) for first, last, size in spans])
@@ -124,7 +124,7 @@ def test_the_best_plan_meets_the_bound_where_every_greedy_one_misses_it() -> Non
 
 
 def drawn(seed: int) -> Claims:
-    """Some ten tensors of up to 128 bytes."""
+    """About ten tensors of up to 128 bytes."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(8, 16))
     tensors = [
@@ -135,7 +135,7 @@ def drawn(seed: int) -> Claims:
 
 
 @pytest.mark.parametrize("seed", [29, 32, 119, 180, 266, 313])
-def test_exchanges_find_plans_that_no_fixed_order_gives(seed: int) -> None:
+def test_exchanges_find_better_plans_than_any_fixed_order(seed: int) -> None:
     claims = drawn(seed)
     orders = [promoted for order in ORDERS for fit in FITS for promoted in _promoted(claims, order(claims), fit, 8)]
     fixed = [height(claims, offsets) for offsets in orders]
@@ -144,9 +144,9 @@ def test_exchanges_find_plans_that_no_fixed_order_gives(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 7, 29, 180])
-def test_the_best_of_all_plans_is_taken(seed: int) -> None:
+def test_the_best_of_all_candidate_plans_is_chosen(seed: int) -> None:
     claims = drawn(seed)
-    claims = evolve(claims, bound=claims.bound - 16)  # which none meets, so that all are tried
+    claims = evolve(claims, bound=claims.bound - 16)  # no plan meets it, so all are tried
     heights = [height(claims, offsets) for offsets in _plans(claims)]
     assert height(claims, PLANNERS["Best"](claims)) == min(heights)
 
@@ -160,7 +160,7 @@ def test_breadth_puts_the_moment_with_the_most_bytes_first() -> None:
 
 
 @pytest.mark.parametrize(("most", "known"), [(100, True), (9, True), (8, False), (0, False)])
-def test_pairs_alive_at_a_time_are_not_counted_beyond_a_bound(most: int, known: bool) -> None:
+def test_listing_pairs_alive_at_the_same_time_stops_at_a_limit(most: int, known: bool) -> None:
     sizes = np.array([16, 16, 16, 0], np.int64)
     alive = Lifetimes(np.zeros(4, np.int64), np.ones(4, np.int64))
     found = neighbours(sizes, alive.overlaps, most)
@@ -182,14 +182,14 @@ def test_a_search_gives_the_same_plan_every_time() -> None:
         )
     )
 )
-def test_the_heaviest_antichain_is_that_of_trying_all_sets(drawn: tuple[list[int], list[bool]]) -> None:
+def test_the_heaviest_antichain_equals_that_of_an_exhaustive_search(drawn: tuple[list[int], list[bool]]) -> None:
     weights, arrows = drawn
     n = len(weights)
     _holds(np.array(weights, np.int64), np.array(arrows, np.bool_).reshape(n, n))
 
 
 def _holds(weights: Any, arrows: Any) -> None:
-    """The heaviest antichain of an order, given by some of its pairs, is that of trying all sets."""
+    """The heaviest antichain of the order given by some of its pairs equals that found by trying all sets."""
     n = len(weights)
     before = np.triu(arrows, 1)
     for middle in range(n):
@@ -200,14 +200,14 @@ def _holds(weights: Any, arrows: Any) -> None:
 
 
 @pytest.mark.parametrize("density", [0.1, 0.2, 0.3, 0.5])
-def test_the_heaviest_antichain_of_wide_orders_takes_flow_back(density: float) -> None:
+def test_the_heaviest_antichain_of_orders_whose_flow_must_be_rerouted(density: float) -> None:
     rng = np.random.default_rng(round(density * 10))
     for _ in range(60):
         _holds(rng.integers(1, 6, 9), rng.random((9, 9)) < density)
 
 
 class Counted(Sequence[list[int]]):
-    """Neighbours of tensors, and how many of them were looked at."""
+    """Lists of neighbours that count how many entries are read."""
 
     def __init__(self, near: Neighbours) -> None:
         self.near = near

@@ -1,4 +1,4 @@
-"""Claims about whole programs: what they compute, whatever the backends, planner and executor."""
+"""Whole programs compute the same whatever the backends, planner and executor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def program(graph: Subgraph, backends: Sequence[Backend], **options: Any) -> Pro
 
 
 def everything() -> list[Backend]:
-    """Backends of every sort: another memory space, one operation at a time, fusing, and what runs the rest."""
+    """Backends of every sort: another memory space, one operation at a time, fusing, and one that runs the rest."""
     return [
         ToyBackend("device", [ToyAdd], ELSEWHERE),
         ToyBackend("single", [ToyScale], single=True),
@@ -58,7 +58,7 @@ def numbers(*shape: int, seed: int = 0) -> Array:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Subgraph:
-    """Any graph of toy operations on tensors of a few sizes, with constants, unused results and odd outputs."""
+    """Random graphs of toy operations on tensors of a few sizes, with constants, unused results and odd outputs."""
     d = Draft()
     pool: list[tuple[int, tuple[int, ...]]] = []
     for _ in range(draw(st.integers(1, 2))):
@@ -92,36 +92,36 @@ def graphs(draw: st.DrawFn) -> Subgraph:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(), st.sampled_from(sorted(PLANNERS)), st.booleans(), st.sampled_from(["Linear", "Dataflow"]))
-def test_any_graph_gives_what_evaluating_in_order_gives(
+def test_a_program_of_any_graph_matches_the_interpreter(
     graph: Subgraph, planner: str, optimize: bool, executor: str
 ) -> None:
     inputs = [numbers(*(d or 0 for d in graph.type(i).shape), seed=i) for i in graph.inputs]
     compiled = program(graph, everything(), planner=planner, optimize=optimize, executor=executor)
-    for got, wanted in zip(Run(compiled)(*inputs), interpret(graph, inputs), strict=True):
-        np.testing.assert_array_equal(got, wanted, strict=True)
+    for got, expected in zip(Run(compiled)(*inputs), interpret(graph, inputs), strict=True):
+        np.testing.assert_array_equal(got, expected, strict=True)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(), st.sampled_from(sorted(PLANNERS)), st.randoms(use_true_random=False))
-def test_steps_may_run_in_any_order_that_the_dependencies_allow(graph: Subgraph, planner: str, random: Random) -> None:
+def test_steps_may_run_in_any_order_that_dependencies_allow(graph: Subgraph, planner: str, random: Random) -> None:
     inputs = [numbers(*(d or 0 for d in graph.type(i).shape), seed=i) for i in graph.inputs]
     compiled = program(graph, everything(), planner=planner, executor="Parallel")
-    left = dict(enumerate(compiled.main.dependencies))
+    remaining = dict(enumerate(compiled.main.dependencies))
     order: list[int] = []
-    while left:
-        order.append(random.choice([step for step, needed in left.items() if set(needed) <= set(order)]))
-        del left[order[-1]]
-    for got, wanted in zip(Run(compiled)(*inputs, order=order), interpret(graph, inputs), strict=True):
-        np.testing.assert_array_equal(got, wanted, strict=True)
+    while remaining:
+        order.append(random.choice([step for step, needed in remaining.items() if set(needed) <= set(order)]))
+        del remaining[order[-1]]
+    for got, expected in zip(Run(compiled)(*inputs, order=order), interpret(graph, inputs), strict=True):
+        np.testing.assert_array_equal(got, expected, strict=True)
 
 
 def diamond() -> Subgraph:
     d = Draft()
     x = d.input(4, name="x")
     a = d.op(ToyScale(2.0), x)
-    left = d.op(ToyScale(3.0), a)
+    remaining = d.op(ToyScale(3.0), a)
     right = d.op(ToyScale(4.0), a)
-    return d.graph(d.op(ToyAdd(), left, right))
+    return d.graph(d.op(ToyAdd(), remaining, right))
 
 
 def test_one_backend_runs_a_linear_program_as_one_step() -> None:
@@ -132,12 +132,12 @@ def test_one_backend_runs_a_linear_program_as_one_step() -> None:
 @pytest.mark.parametrize(
     ("executor", "threads", "dependencies"),
     [
-        ("Dataflow", 1, ((), (0,), (0, 1))),  # the addition goes with the later branch
-        ("Parallel", 2, ((), (0,), (0,), (1, 2))),  # with that the other branch would have to wait
-        ("Parallel", 1, ((),)),  # nothing can run at a time
+        ("Dataflow", 1, ((), (0,), (0, 1))),  # the addition joins the later branch
+        ("Parallel", 2, ((), (0,), (0,), (1, 2))),  # joining it would make the other branch wait
+        ("Parallel", 1, ((),)),  # nothing can run concurrently
     ],
 )
-def test_branches_are_steps_of_their_own_for_concurrent_executors(
+def test_branches_are_separate_steps_for_concurrent_executors(
     executor: str, threads: int, dependencies: tuple[tuple[int, ...], ...]
 ) -> None:
     compiled = program(diamond(), [ToyBackend("builtin")], executor=executor, num_threads=threads)
@@ -158,7 +158,7 @@ def test_backends_of_one_memory_space_meet_without_a_permute() -> None:
     assert [step.backend for step in compiled.main.steps] == ["scales", "builtin"]
 
 
-def test_a_constant_is_there_once_for_every_memory_space_that_reads_it() -> None:
+def test_a_constant_exists_once_in_each_memory_space_that_reads_it() -> None:
     d = Draft()
     x, c = d.input(4), d.constant(np.ones(4, np.float32))
     graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(), d.op(ToyAdd(), x, c)), d.op(ToyWrite(), c)))
@@ -187,7 +187,7 @@ def test_effects_keep_their_order_whatever_else_is_ready() -> None:
             assert out[0].tolist() == [5, 5]
 
 
-def test_variables_keep_their_elements_from_run_to_run() -> None:
+def test_variables_keep_their_values_from_run_to_run() -> None:
     d = Draft()
     x, total = d.input(3), d.variable(3)
     new = d.op(ToyAdd(), x, total)
@@ -198,7 +198,7 @@ def test_variables_keep_their_elements_from_run_to_run() -> None:
         assert results == [[10] * 3, [30] * 3, [60] * 3]
 
 
-def test_a_dynamic_tensor_keeps_its_elements_although_its_operand_s_memory_is_used_again() -> None:
+def test_a_dynamic_tensor_keeps_its_elements_when_the_memory_of_its_operand_is_reused() -> None:
     d = Draft()
     a = d.op(ToyScale(2.0), d.input(4))
     veiled = d.op(ToyVeil(), a)
@@ -208,7 +208,7 @@ def test_a_dynamic_tensor_keeps_its_elements_although_its_operand_s_memory_is_us
     assert Run(compiled)(np.ones(4, np.float32), np.ones(4, np.float32))[0].tolist() == [2, 2, 2, 2]
 
 
-def test_two_variables_may_change_places() -> None:
+def test_a_variable_may_take_the_old_value_of_another() -> None:
     d = Draft()
     x, a, b = d.input(1), d.variable(1), d.variable(1)
     new = d.op(ToyAdd(), x, b)
@@ -217,7 +217,7 @@ def test_two_variables_may_change_places() -> None:
     assert [run(np.full(1, k, np.float32))[0].tolist() for k in (1, 2, 3, 4)] == [[0], [1], [2], [4]]
 
 
-def test_other_input_shapes_give_another_program_from_a_bounded_cache() -> None:
+def test_programs_for_other_input_shapes_are_cached_up_to_a_limit() -> None:
     d = Draft()
     x = d.input(None, 2, name="x")
     compiled = program(d.graph(d.op(ToyScale(), d.op(ToyScale(), x))), [ToyBackend("builtin")])
@@ -242,7 +242,7 @@ def test_other_input_shapes_give_another_program_from_a_bounded_cache() -> None:
         ((1 << 30, 1 << 30), "input 'x': shape [1073741824, 1073741824] has more than 1099511627776 elements"),
     ],
 )
-def test_a_shape_that_does_not_suit_is_refused_with_a_sentence(shape: tuple[int, ...], sentence: str) -> None:
+def test_an_invalid_input_shape_is_rejected_with_one_sentence(shape: tuple[int, ...], sentence: str) -> None:
     d = Draft()
     graph = d.graph(*d.op(ToyHalves(), d.input(None, None, name="x"), results=2))
     compiled = program(graph, [ToyBackend("builtin")])
@@ -251,7 +251,7 @@ def test_a_shape_that_does_not_suit_is_refused_with_a_sentence(shape: tuple[int,
     assert str(caught.value) == sentence
 
 
-def test_a_name_that_is_no_input_is_refused() -> None:
+def test_an_unknown_input_is_rejected() -> None:
     with pytest.raises(CompileError, match="there is no input 'y', expected one of 'x'"):
         program(diamond(), [ToyBackend("builtin")], input_shapes={"y": (4,)})
     with pytest.raises(CompileError, match="there is no input 1, expected 0 to 0"):
@@ -265,7 +265,7 @@ def test_a_program_describes_itself() -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_compiling_leaves_the_search_for_cycles_as_it_was(enabled: bool) -> None:
+def test_compiling_restores_the_state_of_the_garbage_collector(enabled: bool) -> None:
     (gc.enable if enabled else gc.disable)()
     try:
         program(diamond(), [ToyBackend("builtin")])

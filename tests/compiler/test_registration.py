@@ -1,4 +1,4 @@
-"""Claims about which tensors have a place in an arena, and which share one."""
+"""Which tensors are placed in an arena, and which share a place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .toy import ELSEWHERE, Draft, FusingBackend, Run, ToyAdd, ToyBackend, ToyFl
 
 @frozen
 class ToyFirst(Op):
-    """The first entry of `x`, which lies where x begins: other bytes than x has."""
+    """The first entry of `x`, stored where x begins: fewer bytes than x has."""
 
     shares = True
     stored = True
@@ -30,7 +30,7 @@ class ToyFirst(Op):
 
 
 def placed(op: Op, *backends: Any) -> tuple[Program, dict[int, int]]:
-    """The program of x * 2, the operation, and * 3, and for each operand that is placed the one whose place it has."""
+    """The program of `x * 2`, the operation, and `* 3`; and for each placed operand, the one whose memory it shares."""
     d = Draft()
     x = d.input(4, 2, name="x")
     graph = d.graph(d.op(ToyScale(3.0), d.op(op, d.op(ToyScale(2.0), x))))
@@ -41,21 +41,21 @@ def placed(op: Op, *backends: Any) -> tuple[Program, dict[int, int]]:
     return compiled, roots
 
 
-def test_another_shape_of_the_same_bytes_shares_their_place() -> None:
+def test_a_reshaped_tensor_shares_the_memory_of_its_operand() -> None:
     assert placed(ToyFlat())[1] == {1: 1, 2: 1}
 
 
-def test_a_part_of_the_bytes_has_a_place_of_its_own() -> None:
+def test_a_tensor_of_fewer_bytes_is_placed_separately() -> None:
     assert placed(ToyFirst())[1] == {1: 1, 2: 2}
 
 
-def test_a_tensor_of_another_memory_space_has_a_place_of_its_own() -> None:
+def test_tensors_share_memory_only_within_a_memory_space() -> None:
     compiled, roots = placed(ToyFlat(), ToyBackend("device", [ToyScale], ELSEWHERE))
     assert all(compiled.main.memories[i].name == compiled.main.memories[root].name for i, root in roots.items())
     assert {memory.name for memory in compiled.main.memories.values()} == {"host", "elsewhere"}
 
 
-def test_what_is_never_stored_has_no_place() -> None:
+def test_a_fused_tensor_that_is_never_stored_is_not_placed() -> None:
     d = Draft()
     x = d.input(4, name="x")
     a = d.op(ToyScale(2.0), x)
@@ -67,14 +67,14 @@ def test_what_is_never_stored_has_no_place() -> None:
 
 
 @pytest.mark.parametrize(("width", "size"), [(16, 64), (17, 128), (32, 128), (33, 192), (1, 64)])
-def test_a_place_is_as_large_as_its_tensor_and_no_unit_more(width: int, size: int) -> None:
+def test_a_tensor_occupies_no_more_than_its_rounded_size(width: int, size: int) -> None:
     d = Draft()
     graph = d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), d.input(width, name="x"))))
     compiled = program(graph, [ToyBackend("all")], optimize=False)
     assert compiled.memory_plan["host"].size == compiled.memory_plan["host"].lower_bound == size
 
 
-def test_what_is_read_last_where_another_is_made_keeps_its_place() -> None:
+def test_an_operand_read_last_does_not_share_memory_with_the_result() -> None:
     d = Draft()
     x = d.input(16, name="x")
     a = d.op(ToyScale(2.0), x)

@@ -1,4 +1,4 @@
-"""Claims about which backend gets which operation."""
+"""Which backend is assigned which operation."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def test_the_first_backend_that_supports_an_operation_runs_it() -> None:
     assert assigned(Options(), BACKENDS) == {ONE: "first", TWO: "first", ADD: "second"}
 
 
-def test_all_operations_may_be_given_to_one_backend() -> None:
+def test_all_operations_may_be_assigned_to_one_backend() -> None:
     assert set(assigned(Options(op_backend_allops="second"), BACKENDS).values()) == {"second"}
 
 
-def test_a_kind_wins_over_all_operations_and_an_index_over_a_kind() -> None:
+def test_an_index_wins_over_a_kind_and_a_kind_over_all_operations() -> None:
     options = Options(op_backend_allops="second", op_backend={"ToyScale": "first"}, op_backend_map={1: "second"})
     assert assigned(options, BACKENDS) == {ONE: "first", TWO: "second", ADD: "second"}
 
 
-def test_a_choice_for_one_kind_leaves_the_others_to_the_choice_for_all() -> None:
+def test_a_choice_for_one_kind_does_not_affect_other_kinds() -> None:
     backends = [ToyBackend("first"), ToyBackend("second")]
     options = Options(op_backend_allops="second", op_backend={"ToyScale": "first"})
     assert assigned(options, backends) == {ONE: "first", TWO: "first", ADD: "second"}
@@ -56,7 +56,7 @@ def test_a_choice_for_one_kind_leaves_the_others_to_the_choice_for_all() -> None
         (TensorType(DType.STRING, (4,)), "cannot be stored in elsewhere memory"),
     ],
 )
-def test_only_plain_tensors_of_a_known_size_lie_on_a_device(type_: TensorType, reason: str | None) -> None:
+def test_only_plain_tensors_of_a_known_size_can_be_stored_on_a_device(type_: TensorType, reason: str | None) -> None:
     operation, device = Operation(ToyScale(), (0,), (1,)), ToyBackend("device", memory=ELSEWHERE)
     for types in (CallTypes((type_,), (type_,)), CallTypes((type_,), (TensorType(DType.FLOAT32, (4,)),))):
         found = why_not(device, operation, types)
@@ -64,7 +64,7 @@ def test_only_plain_tensors_of_a_known_size_lie_on_a_device(type_: TensorType, r
         assert why_not(ToyBackend("host"), operation, types) is None
 
 
-def test_an_index_means_the_operation_of_the_file_however_passes_number_it() -> None:
+def test_an_index_refers_to_the_operation_in_the_file_before_passes() -> None:
     d = Draft()
     x = d.input(4)
     d.op(ToyAdd(), x, x)
@@ -87,13 +87,13 @@ def test_an_index_means_the_operation_of_the_file_however_passes_number_it() -> 
         (Options(op_backend_map={3: "first"}), "OP_BACKEND_MAP names operation 3, expected an index below 3"),
     ],
 )
-def test_a_choice_that_cannot_be_met_is_refused(options: Options, sentence: str) -> None:
+def test_a_choice_that_cannot_be_met_is_rejected(options: Options, sentence: str) -> None:
     with pytest.raises(CompileError) as caught:
         assigned(options, BACKENDS)
     assert str(caught.value) == sentence
 
 
-def test_all_operations_that_no_backend_supports_are_named_at_once() -> None:
+def test_one_error_names_all_operations_without_a_backend() -> None:
     d = Draft()
     x = d.input(4)
     graph = d.graph(d.op(ToyWrite(), d.op(ToyScale(), d.op(ToyRead(), x))))
@@ -106,7 +106,7 @@ def test_all_operations_that_no_backend_supports_are_named_at_once() -> None:
     )
 
 
-def test_notes_say_what_fell_to_a_later_backend_and_why() -> None:
+def test_notes_say_which_operations_run_on_a_later_backend_and_why() -> None:
     program = compile(Package((Subgraphs((chain(),)),)), Options(), BACKENDS)
     assert program.notes == (
         "subgraph 0: first runs 2 operations in 1 steps, second runs 1 operations in 1 steps",
@@ -119,7 +119,7 @@ class Broken(ToyBackend):
         raise ZeroDivisionError("by zero")
 
 
-def test_a_backend_that_breaks_is_named() -> None:
+def test_a_backend_that_raises_is_named() -> None:
     with pytest.raises(
         BackendError, match="backend broken failed to say if it supports operation 0 ToyScale: ZeroDivision"
     ):

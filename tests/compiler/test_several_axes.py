@@ -1,4 +1,4 @@
-"""What only a run counts along several axes is computed natively, in process and in bundles, with the same results."""
+"""Several axes with lengths known only at run time are native, in process and in bundles, with equal results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _least(b: Builder, n: int, most: int) -> int:
 
 
 def _pairs(b: Builder, rows: int) -> int:
-    """The differences of all first elements, f32[n, n]."""
+    """The differences of all pairs of first elements, f32[n, n]."""
     column = b.add(Gather(1), rows, number(b, 0))
     sides = (b.add(ExpandDims(), column, number(b, axis)) for axis in (0, 1))
     return b.add(Binary(BinaryKind.SUB), *sides)
@@ -82,7 +82,7 @@ def _sliced(b: Builder, x: int, n: int, rows: int) -> list[int]:
     ]
 
 
-def _made(b: Builder, x: int, n: int, rows: int) -> list[int]:
+def _created(b: Builder, x: int, n: int, rows: int) -> list[int]:
     m, none = _least(b, n, 3), number(b, 0)
     filled = b.add(Fill(), b.add(Pack(0), n, m), b.constant(np.float32(2)))
     wide = b.add(Reshape(), b.add(Pack(0), none, n, none, m), row_of(b, 2, 2))
@@ -107,22 +107,22 @@ def _made(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _shaped(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """As PyTorch expands: -1 stands for a dimension as it is."""
-    asked = b.add(Pack(0), number(b, -1), n, number(b, 4))
-    kept = b.add(Comparison(ComparisonKind.EQUAL), asked, number(b, -1))
-    wanted = b.add(Select(), kept, number(b, 1), asked)
+    """Expansion as in PyTorch: -1 keeps a dimension."""
+    requested = b.add(Pack(0), number(b, -1), n, number(b, 4))
+    kept = b.add(Comparison(ComparisonKind.EQUAL), requested, number(b, -1))
+    target = b.add(Select(), kept, number(b, 1), requested)
     column = b.add(ExpandDims(), b.add(Gather(1), rows, number(b, 0)), number(b, 1))
     both = b.add(BroadcastArgs(), b.add(ShapeOf(), column), b.add(Pack(0), number(b, 3), number(b, 1), n))
     return [
         b.add(Reshape(), _pairs(b, rows), row_of(b, -1)),
         b.add(Reshape(), b.add(Transpose(), rows, row_of(b, 1, 0)), row_of(b, -1, 2)),
-        b.add(BroadcastTo(), rows, b.add(BroadcastArgs(), b.add(ShapeOf(), rows), wanted)),
+        b.add(BroadcastTo(), rows, b.add(BroadcastArgs(), b.add(ShapeOf(), rows), target)),
         b.add(BroadcastTo(), column, both),
     ]
 
 
 def _resized(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """To computed sizes, from known sizes and from as many rows as were found and one."""
+    """Resized to computed sizes, from fixed sizes and from one more row than was selected."""
     more = b.add(Concat(0), rows, b.constant(np.full((1, 4), 0.5, np.float32)))
     twice = b.add(Binary(BinaryKind.MUL), n, number(b, 2))
     size = b.add(
@@ -159,7 +159,7 @@ def _interpolated(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 
 def _spread(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    """Of four neighbours, and of all that a shrunken length stands for; of known rows, and of those found and one."""
+    """Interpolation of four neighbours, and antialiased; of fixed rows, and of one more row than was selected."""
     size = b.add(
         Pack(0), b.add(Binary(BinaryKind.ADD), n, number(b, 1)), b.add(Binary(BinaryKind.MUL), n, number(b, 2))
     )
@@ -179,16 +179,16 @@ WRITTEN: dict[str, Write] = {
     "pairs": _compared,
     "reductions of pairs": _reduced,
     "slices": _sliced,
-    "what is made": _made,
+    "created tensors": _created,
     "shapes": _shaped,
-    "pictures": _resized,
-    "tensors in another size": _interpolated,
-    "tensors in another size of more than two neighbours": _spread,
+    "resized images": _resized,
+    "interpolated tensors": _interpolated,
+    "interpolation of more than two neighbours": _spread,
 }
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_several_axes_of_which_only_a_run_knows_the_lengths_run_natively(name: str) -> None:
+def test_several_axes_with_computed_lengths_are_native(name: str) -> None:
     package = package_of(WRITTEN[name])
     program = onert.compile(package, num_threads=1)
     assert evaluated(program) <= {FirstEntries, Copy}
@@ -199,8 +199,8 @@ def test_several_axes_of_which_only_a_run_knows_the_lengths_run_natively(name: s
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
 
 
-@pytest.mark.parametrize("name", ["pairs", "what is made"])
-def test_bundles_say_how_many_entries_count_along_each_axis(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["pairs", "created tensors"])
+def test_bundles_return_the_number_of_valid_entries_along_each_axis(name: str, tmp_path: Path) -> None:
     package = package_of(WRITTEN[name])
     onert.bundle(package, tmp_path, cpu="native")
     bundle, expected = onert.load_bundle(tmp_path), onert.Execution(onert.compile(package, backends=("reference",)))
@@ -215,7 +215,7 @@ def test_bundles_say_how_many_entries_count_along_each_axis(name: str, tmp_path:
         assert found[next(f"{o}_length0" for o in theirs if theirs[o].ndim == 2)] == count
 
 
-def test_margins_along_several_axes_are_not_negative() -> None:
+def test_negative_margins_along_several_axes_are_rejected() -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
     margins = b.input(TensorType(DType.INT32, (2,)), "margins")
@@ -234,7 +234,7 @@ def test_margins_along_several_axes_are_not_negative() -> None:
             execution.run([given, np.int32(sizes)])
 
 
-def test_shapes_that_do_not_broadcast_are_refused_natively() -> None:
+def test_shapes_that_do_not_broadcast_are_rejected_natively() -> None:
     b = Builder()
     shapes = [b.input(TensorType(DType.INT64, (size,)), f"shape{size}") for size in (3, 2)]
     program = onert.compile(Package((b.model([b.add(BroadcastArgs(), *shapes)]),), "shapes"))
@@ -252,8 +252,8 @@ def test_shapes_that_do_not_broadcast_are_refused_natively() -> None:
             execution.run([np.int64(one), np.int64(other)])
 
 
-def test_what_may_be_equal_is_told_from_what_is() -> None:
-    """A shape that is asked for where a number of entries is 3."""
+def test_counts_that_may_be_equal_are_not_treated_as_equal() -> None:
+    """A shape that depends on whether a count equals 3."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
     above = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(1), x, number(b, 0)), b.constant(np.float32(0)))

@@ -1,4 +1,4 @@
-"""Claims about shapes beyond calls of subgraphs."""
+"""Shape inference across calls of subgraphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyScale
 
 @frozen
 class ToyBranch(Op):
-    """One of two subgraphs of `xs`."""
+    """Calls one of two subgraphs on `xs`."""
 
     then: int = 1
     otherwise: int = 2
@@ -35,7 +35,7 @@ class ToyBranch(Op):
 
 @frozen
 class ToyLoop(Op):
-    """A subgraph on its own results, until another one says that it is enough."""
+    """Calls a subgraph on its own results until another one ends the loop."""
 
     condition: int = 1
     body: int = 2
@@ -68,13 +68,13 @@ def result_shape(model: Subgraphs) -> str:
     return str(inferred.type(inferred.outputs[0]))
 
 
-def test_a_called_subgraph_has_the_shapes_that_it_is_given_whatever_the_file_says() -> None:
+def test_a_called_subgraph_has_the_shapes_of_its_call_and_not_of_the_file() -> None:
     model = infer_model(branching(flat(1, 1), flat(7, 7), 2, 3), 0)
     assert [str(g.type(g.inputs[-1])) for g in model.subgraphs] == ["f32[2, 3]"] * 3
     assert result_shape(model) == "f32[6]"
 
 
-def test_branches_that_differ_leave_the_dimension_unknown() -> None:
+def test_a_dimension_that_differs_between_branches_is_unknown() -> None:
     half = Draft()
     half.op(ToyHalves(), half.input(4), results=2)
     whole = Draft()
@@ -82,13 +82,13 @@ def test_branches_that_differ_leave_the_dimension_unknown() -> None:
     assert result_shape(branching(half, whole, 4)) == "f32[?]"
 
 
-def test_branches_of_different_rank_leave_nothing_known() -> None:
+def test_branches_of_different_rank_give_an_unknown_rank() -> None:
     whole = Draft()
     whole.op(ToyScale(), whole.input(2, 2))
     assert result_shape(branching(flat(2, 2), whole, 2, 2)) == "f32[*]"
 
 
-def test_a_loop_that_changes_a_shape_has_it_unknown_in_every_round() -> None:
+def test_a_dimension_that_a_loop_changes_is_unknown_in_every_round() -> None:
     body = Draft()
     x, y = body.input(1), body.input(3)
     _, half = body.op(ToyHalves(), x, results=2)
@@ -105,7 +105,7 @@ def test_a_loop_that_changes_a_shape_has_it_unknown_in_every_round() -> None:
     assert str(inferred[1].type(0)) == "f32[?]"
 
 
-def test_two_calls_with_different_shapes_are_joined_for_both() -> None:
+def test_dimensions_that_differ_between_two_calls_are_unknown_for_both() -> None:
     d = Draft()
     condition = d.input(dtype=DType.BOOL)
     results = [d.op(ToyBranch(1, 1), condition, d.input(n, 2), like=TensorType(DType.FLOAT32)) for n in (3, 4)]
@@ -115,14 +115,14 @@ def test_two_calls_with_different_shapes_are_joined_for_both() -> None:
     assert [str(inferred.primary.type(o)) for o in inferred.primary.outputs] == ["f32[?, 2]", "f32[?, 2]"]
 
 
-def test_a_circle_of_calls_is_refused() -> None:
+def test_a_cycle_of_calls_is_rejected() -> None:
     d = Draft()
     y = d.op(ToyLoop(0, 0), d.input(2))
     with pytest.raises(ModelError, match="subgraphs 0 call one another in a cycle"):
         infer_model(Subgraphs((d.uninferred(y),)), 0)
 
 
-def test_an_element_type_that_a_subgraph_does_not_take_is_refused() -> None:
+def test_a_call_with_another_element_type_is_rejected() -> None:
     wrong = Draft()
     y = wrong.op(ToyScale(), wrong.input(2, dtype=DType.INT32))
     d = Draft()

@@ -1,4 +1,4 @@
-"""Bytes stay where more bytes are made of each of them alone, and go where only floats are."""
+"""A quantised tensor stays if it is only mapped to quantised tensors elementwise, and is skipped if floats use it."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def _quantized(b: Builder, x: int, scale: float, zero: int, dtype: DType) -> int
 
 
 def _stored_in_between(b: Builder, dtype: DType) -> int:
-    """Floats that were bytes in between."""
+    """Floats that were stored as bytes in between."""
     return _dequantized(b, _quantized(b, b.input(TensorType(DType.FLOAT32, SHAPE)), 0.03, 5, dtype), 0.03, 5)
 
 
 def _swish(b: Builder, y: int, dtype: DType) -> int:
-    """`y * sigmoid(y)`, whose factor is stored as bytes too."""
+    """`y * sigmoid(y)`, with the sigmoid stored as bytes too."""
     sigmoid = _quantized(b, b.add(Unary(UnaryKind.LOGISTIC), y), 0.004, 0, dtype)
     return b.add(Binary(BinaryKind.MUL), y, _dequantized(b, sigmoid, 0.004, 0))
 
 
 def _made(graph: Subgraph) -> int:
-    """How many tensors of bytes are made and used."""
+    """The number of byte tensors that are computed and used."""
     return sum(isinstance(o.op, Cast) and o.op.to in BYTES for o in remove_dead(graph).operations)
 
 
 @pytest.mark.parametrize("dtype", BYTES)
-def test_bytes_stay_where_each_becomes_another_byte(dtype: DType) -> None:
+def test_bytes_stay_if_each_is_mapped_to_another_byte(dtype: DType) -> None:
     b = Builder()
     graph = b.subgraph([_quantized(b, _swish(b, _stored_in_between(b, dtype), dtype), 0.02, -3, dtype)])
     assert _made(skip_bytes(graph)) == _made(graph) == 3
@@ -64,7 +64,7 @@ def test_bytes_stay_where_each_becomes_another_byte(dtype: DType) -> None:
         assert np.array_equal(found, by_meaning(graph, [x])[0]), isa.name
 
 
-def test_bytes_that_come_from_a_table_stay_whatever_is_made_of_them() -> None:
+def test_bytes_computed_by_a_table_stay_whatever_reads_them() -> None:
     b = Builder()
     stored = _quantized(b, _swish(b, _stored_in_between(b, DType.UINT8), DType.UINT8), 0.02, 3, DType.UINT8)
     graph = b.subgraph([_dequantized(b, stored, 0.02, 3)])
@@ -72,7 +72,7 @@ def test_bytes_that_come_from_a_table_stay_whatever_is_made_of_them() -> None:
 
 
 @pytest.mark.parametrize("dtype", BYTES)
-def test_bytes_go_where_floats_are_made_of_them_too(dtype: DType) -> None:
+def test_bytes_are_skipped_if_floats_are_also_computed_from_them(dtype: DType) -> None:
     b = Builder()
     y = _stored_in_between(b, dtype)
     other = b.input(TensorType(DType.FLOAT32, SHAPE))
@@ -81,11 +81,11 @@ def test_bytes_go_where_floats_are_made_of_them_too(dtype: DType) -> None:
     assert _made(graph) == 3
     assert _made(found) == 1, "the result"
     given = [np.random.default_rng(seed).uniform(-5, 5, SHAPE).astype(np.float32) for seed in range(2)]
-    for mine, meant in zip(by_meaning(found, given), by_meaning(graph, given), strict=True):
-        assert np.array_equal(mine, meant)
+    for mine, expected in zip(by_meaning(found, given), by_meaning(graph, given), strict=True):
+        assert np.array_equal(mine, expected)
 
 
-def test_bytes_go_where_floats_made_of_them_are_a_result() -> None:
+def test_bytes_are_skipped_if_they_are_also_dequantised_for_an_output() -> None:
     b = Builder()
     y = _stored_in_between(b, DType.INT8)
     graph = b.subgraph([_quantized(b, _swish(b, y, DType.INT8), 0.02, -3, DType.INT8), y])
@@ -93,7 +93,7 @@ def test_bytes_go_where_floats_made_of_them_are_a_result() -> None:
     assert _made(skip_bytes(graph)) == 1, "the result"
 
 
-def test_bytes_of_two_tensors_together_go() -> None:
+def test_bytes_are_skipped_if_two_tensors_are_combined() -> None:
     b = Builder()
     x, y = _stored_in_between(b, DType.UINT8), _stored_in_between(b, DType.INT8)
     graph = b.subgraph([_quantized(b, b.add(Binary(BinaryKind.MUL), x, y), 0.02, -3, DType.INT8)])

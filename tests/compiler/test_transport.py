@@ -1,4 +1,4 @@
-"""Claims about programs that are sent to another process: what is received runs the same, for the same shapes."""
+"""Programs sent to another process: the received program gives the same results, for the same shapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def package() -> Package:
 
 
 def over(program: onert.Program, backends: list[Backend]) -> memoryview:
-    """The program's bytes, from a cache line on."""
+    """The program's bytes, aligned to a cache line."""
     content = b"".join(sent(program, backends))
     room = np.empty(len(content) + 64, np.uint8)
     start = -room.ctypes.data % 64
@@ -35,7 +35,7 @@ def over(program: onert.Program, backends: list[Backend]) -> memoryview:
 
 
 @pytest.mark.parametrize("backend", [Llvm, Reference])
-def test_what_is_received_runs_as_what_was_sent(backend: type[Backend]) -> None:
+def test_a_received_program_runs_like_the_one_that_was_sent(backend: type[Backend]) -> None:
     backends = [backend()]
     program = onert.compile(package(), backends=(backends[0].name,), num_threads=1, input_shapes={"x": (1, 4)})
     again = received(over(program, backends), backends)
@@ -45,7 +45,7 @@ def test_what_is_received_runs_as_what_was_sent(backend: type[Backend]) -> None:
         again.specialize({0: (2, 4)})
 
 
-def test_what_was_cut_or_is_of_another_backend_is_not_received() -> None:
+def test_truncated_programs_and_those_of_other_backends_are_rejected() -> None:
     backends = [Reference()]
     content = over(onert.compile(package(), backends=(backends[0].name,), num_threads=1), backends)
     for wrong, with_ in ((content[:-64], backends), (content[:0], backends), (content, [])):
@@ -53,7 +53,7 @@ def test_what_was_cut_or_is_of_another_backend_is_not_received() -> None:
             received(wrong, with_)
 
 
-def test_what_is_no_data_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_with_custom_code_or_unserialisable_kernels_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     b = Builder()
     mine = Python("Mine", lambda x, options: x, results=(ROW,))
     code = Package((Subgraphs((b.subgraph([b.add(mine, b.input(ROW, "x"))]),)),), "made")

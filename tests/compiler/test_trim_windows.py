@@ -1,4 +1,4 @@
-"""Claims about windows whose outer elements never meet what they slide over: these go, and nothing else changes."""
+"""Elements of constant windows that only ever meet margins are trimmed, without changing any result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHAPES = {Conv2D: lambda *k: (3, *k, 2), DepthwiseConv2D: lambda *k: (1, *k, 4),
 
 
 def sliding(op: Any, size: tuple[int | None, ...], kernel: tuple[int, ...]) -> Subgraph:
-    """A convolution of constant windows over [2, *size, 2]."""
+    """A convolution with a constant filter over [2, *size, 2]."""
     d = Draft()
     weight = d.constant(numbers(SHAPES[type(op)](*kernel)))
     return d.graph(d.op(op, d.input(2, *size, 2), weight))
@@ -40,7 +40,7 @@ def margins(*sides: tuple[int, int]) -> Margins:
 @pytest.mark.parametrize(
     "op", [Conv2D(SAME, 1, 1, 2, 2), DepthwiseConv2D(margins((9, 9), (1, 1)), 2, 1, 9, 1), Conv2D(SAME, 1, 1, 1, 24)]
 )
-def test_a_size_for_many_lengths_is_settled_by_no_window(op: Any) -> None:
+def test_symbolic_sizes_are_not_trimmed_and_gain_no_conditions(op: Any) -> None:
     trace = Trace([6], [24])
     (length,) = trace.lengths
     for size in ((length, 14), (14, length), (length, length)):
@@ -63,7 +63,7 @@ def test_a_size_for_many_lengths_is_settled_by_no_window(op: Any) -> None:
         (Conv3D(SAME), (1, 4, 2), (3, 3, 5), Conv3D(SAME), (1, 3, 3)),
     ],
 )
-def test_elements_that_only_meet_margins_go(
+def test_elements_that_only_meet_margins_are_trimmed(
     op: Any, size: tuple[int, ...], kernel: tuple[int, ...], expected: Any, left: tuple[int, ...]
 ) -> None:
     graph = sliding(op, size, kernel)
@@ -78,18 +78,18 @@ def test_elements_that_only_meet_margins_go(
 @pytest.mark.parametrize(
     "graph",
     [
-        sliding(Conv2D(SAME, 1, 1, 6, 6), (7, 7), (3, 3)),  # each element meets a corner
+        sliding(Conv2D(SAME, 1, 1, 6, 6), (7, 7), (3, 3)),  # every element meets a corner
         sliding(Conv2D(SAME, 1, 1, 24, 24), (None, 14), (3, 3)),
-        sliding(Conv2D(margins((1, 0), (0, 0)), 1, 1, 5, 1), (5, 5), (2, 1)),  # the other would begin inside
-        sliding(Conv2D(margins((9, 9), (9, 9)), 40, 40), (2, 2), (3, 3)),  # none meets anything
+        sliding(Conv2D(margins((1, 0), (0, 0)), 1, 1, 5, 1), (5, 5), (2, 1)),  # the remaining window would begin inside
+        sliding(Conv2D(margins((9, 9), (9, 9)), 40, 40), (2, 2), (3, 3)),  # no element meets the input
         sliding(Conv2D(VALID), (5, 5), (3, 3)),
     ],
 )
-def test_other_windows_stay(graph: Subgraph) -> None:
+def test_windows_whose_elements_meet_the_input_are_not_trimmed(graph: Subgraph) -> None:
     assert trim_windows(graph) is graph
 
 
-def test_windows_that_are_no_constants_stay() -> None:
+def test_windows_that_are_not_constant_are_not_trimmed() -> None:
     d = Draft()
     graph = d.graph(d.op(Conv2D(SAME), d.input(1, 1, 1, 2), d.input(3, 3, 3, 2)))
     assert trim_windows(graph) is graph
@@ -101,7 +101,7 @@ def test_windows_that_are_no_constants_stay() -> None:
     st.one_of(st.sampled_from(Padding), st.tuples(st.integers(0, 9), st.integers(0, 9))),
     st.sampled_from([Conv2D, DepthwiseConv2D]),
 )  # fmt: skip
-def test_trimmed_windows_give_the_same(
+def test_trimming_windows_does_not_change_results(
     size: int, kernel: int, stride: int, dilation: int, padding: Any, kind: type[Conv2D] | type[DepthwiseConv2D]
 ) -> None:
     around = padding if isinstance(padding, Padding) else Margins((padding, (0, 0)))
@@ -122,7 +122,7 @@ BYTES = Quantization((0.5,), (3,))
     [(DType.INT8, BYTES, DType.INT8), (DType.INT16, Quantization((0.5,), (0,)), DType.INT16),
      (DType.FLOAT32, None, DType.FLOAT32)],
 )  # fmt: skip
-def test_bytes_keep_the_scales_of_their_filters(stored: DType, zeros: Quantization | None, output: DType) -> None:
+def test_trimmed_quantised_filters_keep_their_scales(stored: DType, zeros: Quantization | None, output: DType) -> None:
     d = Draft()
     x = d.quantized_input(stored, zeros, 1, 5, 5, 4) if zeros else d.input(1, 5, 5, 4)
     scales = Quantization((0.1, 0.2, 0.3), (0,) * 3, axis=0)
@@ -135,7 +135,7 @@ def test_bytes_keep_the_scales_of_their_filters(stored: DType, zeros: Quantizati
     same(graph, after)
 
 
-def test_infinite_elements_that_meet_only_margins_give_no_nan() -> None:
+def test_infinite_elements_that_only_meet_margins_do_not_give_nan() -> None:
     d = Draft()
     values = numbers((3, 3, 3, 2))
     values[:, 0], values[:, :, 2] = np.inf, np.nan

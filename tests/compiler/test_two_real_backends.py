@@ -1,4 +1,4 @@
-"""Claims about the heterogeneous scheduler with two backends that compute: LLVM, and one that rounds to bytes."""
+"""The heterogeneous scheduler with two real backends: LLVM, and one that rounds to bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def package() -> Package:
 
 
 Prices = dict[type[Op], tuple[float, float]]
-"""Microseconds of a kind on LLVM, and on the other backend."""
+"""Microseconds of a kind on LLVM and on the other backend."""
 
 MEASURED: Prices = {Conv2D: (14.0, 22.0), DepthwiseConv2D: (5.0, 5.0), FullyConnected: (110.0, 13.0), Reshape: (1, 1)}
 FLOATS_BEST: Prices = {Conv2D: (14.0, 22.0), DepthwiseConv2D: (5.0, 5.0), FullyConnected: (9.0, 13.0), Reshape: (1, 1)}
@@ -65,7 +65,7 @@ def scheduled(package: Package, backends: list[Backend], prices: Prices, folder:
 
 
 def chosen(program: onert.Program) -> dict[str, set[str]]:
-    """The backends of each kind of operation."""
+    """The backends that run each kind of operation."""
     found: dict[str, set[str]] = {}
     for step in program.main.steps:
         for operation in step.sequence.body:
@@ -79,7 +79,7 @@ def answer(program: onert.Program) -> Array:
 
 
 def sums(program: onert.Program, prices: Prices) -> tuple[float, float, float]:
-    """What all operations take on each backend alone, and each on its better one."""
+    """The time of all operations on each backend alone, and of each on its faster one."""
     each = [prices[type(o.op)] for o in program.main.subgraph.operations]
     return sum(a for a, _ in each), sum(b for _, b in each), sum(map(min, each))
 
@@ -94,7 +94,7 @@ def sums(program: onert.Program, prices: Prices) -> tuple[float, float, float]:
     ],
     ids=["each its own", "floats", "bytes"],
 )
-def test_each_layer_goes_to_the_backend_that_was_measured_to_be_faster(
+def test_each_layer_runs_on_the_backend_that_was_measured_to_be_faster(
     package: Package,
     backends: list[Backend],
     prices: Prices,
@@ -109,14 +109,14 @@ def test_each_layer_goes_to_the_backend_that_was_measured_to_be_faster(
     assert f"a run takes {best:.0f} us; llvm alone {llvm:.0f} us, dynamic_range alone {other:.0f} us" in note
 
 
-def test_by_measured_times_the_mix_beats_either_backend_by_a_quarter(
+def test_the_mix_is_estimated_a_quarter_faster_than_either_backend(
     package: Package, backends: list[Backend], tmp_path: Path
 ) -> None:
     llvm, other, best = sums(scheduled(package, backends, MEASURED, tmp_path, "Linear"), MEASURED)
     assert min(llvm, other) >= 1.25 * best
 
 
-def test_what_the_mix_answers_is_what_its_layers_answer_one_by_one(
+def test_the_scheduled_mix_equals_the_same_assignment_by_hand(
     package: Package, backends: list[Backend], tmp_path: Path
 ) -> None:
     mixed = scheduled(package, backends, MEASURED, tmp_path, "Linear")
@@ -124,7 +124,7 @@ def test_what_the_mix_answers_is_what_its_layers_answer_one_by_one(
     assert answer(mixed).tobytes() == answer(by_hand).tobytes()
 
 
-def test_bytes_answer_as_floats_do_but_for_the_rounding(package: Package, backends: list[Backend]) -> None:
+def test_the_byte_backend_matches_floats_up_to_rounding(package: Package, backends: list[Backend]) -> None:
     floats = answer(compiled(package, Options(num_threads=1), backends[:1] + backends[2:]))
     stored = answer(compiled(package, Options(num_threads=1), backends[1:]))
     assert floats.tobytes() != stored.tobytes()

@@ -1,4 +1,4 @@
-"""Arithmetic on floats of 16 bits is done in float32, and rounded where something else reads it."""
+"""Arithmetic on 16-bit floats is done in float32, and rounded where other operations read the result."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ AFTER = """subgraph "main" {
 
 
 def _plain(operation: Operation, types: CallTypes) -> Support:
-    """As a backend that computes in float32 and moves whatever there is."""
+    """Support of a backend that computes in float32 and moves any type."""
     computes = not operation.op.stored and any(t is not None and t.dtype is DType.FLOAT16 for t in types.inputs)
     return Support.EVALUATED if computes else Support.NATIVE
 
 
-def test_steps_between_are_not_rounded() -> None:
+def test_intermediate_results_are_not_rounded() -> None:
     found = widened(parse_subgraph(BEFORE), _plain)
     assert text(found).split() == text(parse_subgraph(AFTER)).split()
 
 
-def test_what_a_backend_computes_itself_stays() -> None:
+def test_operations_with_native_16_bit_support_are_not_widened() -> None:
     graph = parse_subgraph(BEFORE)
     assert widened(graph, lambda operation, types: Support.NATIVE) is graph
 
 
-def test_a_step_that_a_backend_computes_itself_reads_what_is_rounded() -> None:
+def test_an_operation_with_native_16_bit_support_reads_a_rounded_operand() -> None:
     graph = parse_subgraph(BEFORE)
     found = widened(graph, lambda o, types: Support.NATIVE if not isinstance(o.op, Binary) else _plain(o, types))
     exp = next(o for o in found.operations if isinstance(o.op, Unary))
@@ -85,7 +85,7 @@ SUMS = """<ir_version: 9, opset_import: ["" : 19]> g ({0}[4] x, float[4] f) => (
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize(("name", "number"), [("float16", 10), ("bfloat16", 16)])
-def test_casts_of_the_model_s_own_round(name: str, number: int, backends: tuple[str, ...]) -> None:
+def test_casts_of_the_model_still_round(name: str, number: int, backends: tuple[str, ...]) -> None:
     onnx = pytest.importorskip("onnx")
     dtype = DType.FLOAT16 if number == 10 else DType.BFLOAT16
     options = onert.SessionOptions()
@@ -100,7 +100,7 @@ def test_casts_of_the_model_s_own_round(name: str, number: int, backends: tuple[
     np.testing.assert_array_equal(z, np.round(x / step) * step)
 
 
-def test_a_choice_between_narrow_constants_is_one_between_wide_ones() -> None:
+def test_a_select_between_narrow_constants_is_widened() -> None:
     before = """subgraph "main" {
   %0 "mask" : bool[4]
   %1 "" : f16[1] = [0]
