@@ -1,4 +1,4 @@
-"""A backend that wants pictures with channels first."""
+"""A backend that needs channels-first images."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
 
 class ChannelsFirst(Backend):
-    """Pools and adds pictures of floats as [batch, channels, height, width]."""
+    """Max-pools images and does binary arithmetic on them, as floats [batch, channels, height, width]."""
 
     api_version = 2
 
     def __init__(self, name: str = "channels_first") -> None:
-        self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
+        self.name = name  # type: ignore[misc] # the contract's class variable is an instance attribute here
 
     @property
     def memory(self) -> Memory:
@@ -45,7 +45,7 @@ class ChannelsFirst(Backend):
 
 @frozen(eq=False)
 class ChannelsFirstKernel:
-    """A sequence on arrays as they lie in memory."""
+    """Runs a sequence on the arrays as they are stored."""
 
     sequence: Sequence
 

@@ -1,4 +1,4 @@
-"""A device in a process of its own, for the tests of memory that lies elsewhere."""
+"""A device in a separate process, for tests of memory that the host cannot access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def machine() -> Iterator[Device]:
 
 @pytest.fixture
 def remote(machine: Device) -> Iterator[RemoteBackend]:
-    """The device's backend, asked nothing yet; afterwards nothing is left on the device."""
+    """The device's backend, with its counters reset; checks that nothing is left on the device afterwards."""
     backend = RemoteBackend(machine)
     machine.sent.clear()
     machine.asked.clear()

@@ -1,4 +1,4 @@
-"""A backend whose tensors have rows of whole vectors: memory with a layout of its own."""
+"""A backend whose tensors have rows of whole vectors: a memory space with its own layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VECTOR = 16
 
 
 class PaddedMemory(HostMemory):
-    """Host memory in which the last dimension takes a multiple of 16 elements; what pads it is NaN."""
+    """Host memory in which the last dimension is padded with NaN to a multiple of 16 elements."""
 
     name = "host-padded"
 
@@ -41,7 +41,7 @@ PADDED = PaddedMemory()
 
 
 class Padded(Backend):
-    """Adds, and gives other shapes to, floats."""
+    """Binary arithmetic on floats, and reshapes of them."""
 
     api_version = 2
     name = "padded"
@@ -62,7 +62,7 @@ class Padded(Backend):
 
 @frozen(eq=False)
 class PaddedKernel:
-    """A sequence on arrays as they lie in memory."""
+    """Runs a sequence on the arrays as they are stored."""
 
     sequence: Sequence
 

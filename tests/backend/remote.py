@@ -1,4 +1,4 @@
-"""A backend whose memory lies in another process, and the process."""
+"""A backend whose memory is in another process, and that process."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.shape import static
 
 LIMIT = 1 << 20
-"""Bytes that the device has."""
+"""The device's memory in bytes."""
 
 
 @frozen
 class Handle:
-    """A place on the device: which arena, and where in it."""
+    """An address on the device: an arena and an offset."""
 
     arena: int
     offset: int = 0
 
 
 class Lane:
-    """One queue of the device: a thread that does one thing after the other, and keeps the first failure."""
+    """One queue of the device: a thread that runs its work in order and remembers the first failure."""
 
     def __init__(self, reply: Callable[[tuple[bool, Any]], None]) -> None:
         self._reply = reply
@@ -61,7 +61,7 @@ class Lane:
 
 
 def serve(pipe: Connection) -> None:
-    """The device: arenas by number, operations by their meaning, work in lanes. Only what is asked is answered."""
+    """The device: numbered arenas, evaluated operations, work in lanes. Replies only if an answer is requested."""
     arenas: dict[int, bytearray] = {}
     kernels: dict[int, list[tuple[Any, list[tuple[Handle, TensorType]], tuple[Handle, TensorType]]]] = {}
     events: dict[int, Moment] = {}
@@ -69,9 +69,9 @@ def serve(pipe: Connection) -> None:
     failed: dict[int, str] = {}
 
     def reply(answer: tuple[bool, Any]) -> None:
-        told = dict(failed)
-        pipe.send((*answer, told))
-        for number in told:
+        known = dict(failed)
+        pipe.send((*answer, known))
+        for number in known:
             del failed[number]
 
     def allocate(nbytes: int) -> int:
@@ -122,9 +122,9 @@ def serve(pipe: Connection) -> None:
 
 
 class Device:
-    """The other end of the pipe; one request at a time is answered.
+    """The host's end of the pipe; requests are answered one at a time.
 
-    `asked` counts what the host waited for, by name, `sent` lists the bytes of each copy to the device.
+    `asked` counts the requests that the host waited for by name, `sent` lists the bytes of each copy to the device.
     """
 
     def __init__(self, process: multiprocessing.process.BaseProcess, pipe: Connection) -> None:
@@ -138,11 +138,11 @@ class Device:
         self._lock = Lock()
 
     def queue(self, lane: int) -> DeviceQueue:
-        """The lane of a number, always as the same object."""
+        """The queue of a lane, always the same object."""
         return self._queues.setdefault(lane, DeviceQueue(self, lane))
 
     def ask(self, name: str, *arguments: Any, lane: int = 0) -> Any:
-        """The answer, when all is done that the lane was given before."""
+        """Send a request and return the answer, after everything the lane was sent before."""
         with self._lock:
             self.asked[name] += 1
             try:
@@ -156,7 +156,7 @@ class Device:
         return answer
 
     def post(self, name: str, *arguments: Any, lane: int = 0) -> None:
-        """Have the lane do something, whenever it comes to it."""
+        """Enqueue work in a lane without waiting."""
         with self._lock:
             try:
                 self._pipe.send((False, lane, name, *arguments))
@@ -166,7 +166,7 @@ class Device:
 
 @frozen(eq=False)
 class DeviceEvent:
-    """A moment in a lane of a device."""
+    """A point in the work of a lane."""
 
     queue: DeviceQueue
     number: int
@@ -195,7 +195,7 @@ class DeviceQueue:
 
 
 class DeviceMemory:
-    """The memory space of a device; its copies are work in the first lane."""
+    """The memory space of a device; copies are work in its first lane."""
 
     name = "device"
     alignment = 32
@@ -229,12 +229,12 @@ class DeviceMemory:
 
 
 class RemoteBackend(Backend):
-    """Adds, multiplies and bends floats on a device, in one of its lanes; a sequence takes `delay` seconds longer."""
+    """Binary and unary arithmetic on floats in a lane of a device; each sequence takes an extra `delay` seconds."""
 
     api_version = 2
 
     def __init__(self, device: Device, name: str = "remote", lane: int = 0, delay: float = 0) -> None:
-        self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
+        self.name = name  # type: ignore[misc] # the contract's class variable is an instance attribute here
         self.device = device
         self.queue = device.queue(lane)
         self.delay = delay
@@ -262,7 +262,7 @@ class RemoteBackend(Backend):
 
 @frozen(eq=False)
 class RemoteKernel:
-    """A sequence that the device is told once, and that one request runs."""
+    """A sequence that is sent to the device once and started by one request."""
 
     sequence: Sequence
     queue: DeviceQueue
@@ -284,7 +284,7 @@ class RemoteKernel:
 
 @frozen(eq=False)
 class RemoteCall:
-    """A sequence with its tensors on the device: the call enqueues it."""
+    """A sequence bound to its tensors on the device; the call enqueues it."""
 
     queue: DeviceQueue
     number: int
@@ -301,7 +301,7 @@ class RemoteCall:
 
 @contextmanager
 def device() -> Iterator[Device]:
-    """A device, in a process of its own."""
+    """A device in a separate process."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=serve, args=(there,), daemon=True)

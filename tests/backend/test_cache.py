@@ -1,4 +1,4 @@
-"""The cache of compiled code keeps what it is given, and only that."""
+"""The cache of compiled code returns what was stored, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.backend.writers import WRITERS
 from onert.tools.cache import main
 
 
-def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
+def test_a_stored_entry_is_loaded(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "deep" / "cache")
     key = Cache.key("module", b"target")
     assert cache.load(key) is None
@@ -29,7 +29,7 @@ def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
     assert loaded.readonly
 
 
-def test_keys_do_not_run_together() -> None:
+def test_keys_of_equal_concatenations_differ() -> None:
     assert Cache.key("ab", "c") != Cache.key("a", "bc")
 
 
@@ -48,13 +48,13 @@ def test_a_damaged_entry_is_ignored_and_removed(tmp_path: Path, damage: str) -> 
     assert cache.load(key) == b"payload"
 
 
-def test_the_longest_unused_entries_go_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_entries_are_evicted_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=10 * (1000 + HEADER))
     keys = [Cache.key(str(i)) for i in range(10)]
     for age, key in enumerate(keys):
         cache.store(key, bytes(1000))
         os.utime(tmp_path / f"{key}.onert", (age, age))
-    assert cache.load(keys[0]) is not None  # used just now
+    assert cache.load(keys[0]) is not None  # makes it the most recently used
     cache.store(Cache.key("one more"), bytes(1000))
     left = {e.key for e in cache.entries()}
     assert keys[0] in left
@@ -62,11 +62,11 @@ def test_the_longest_unused_entries_go_first(tmp_path: Path) -> None:
     assert sum(e.size for e in cache.entries()) <= (cache.limit or DEFAULT_LIMIT)
 
 
-def test_what_is_over_the_limit_is_not_kept(tmp_path: Path) -> None:
+def test_an_entry_over_the_limit_is_not_stored(tmp_path: Path) -> None:
     assert not Cache(tmp_path, limit=100).store(Cache.key("x"), bytes(100))
 
 
-def test_a_directory_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_not_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = Cache(tmp_path / "file")
     assert not cache.store(Cache.key("x"), b"y")
@@ -74,7 +74,7 @@ def test_a_directory_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     assert cache.entries() == []
 
 
-def test_processes_share_a_directory(tmp_path: Path) -> None:
+def test_several_processes_can_share_a_directory(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from onert.backend.cache import Cache\n"
         "c = Cache(Path(sys.argv[1]), limit=20 * 2064)\n"
@@ -88,12 +88,12 @@ def test_processes_share_a_directory(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".new-*"))
 
 
-def test_the_place_is_the_users_cache_unless_told() -> None:
+def test_the_default_directory_is_in_the_users_cache() -> None:
     assert default_directory({"ONERT_CACHE_DIR": "/a"}) == Path("/a")
     assert default_directory({"XDG_CACHE_HOME": "/b"}) == Path("/b/onert")
 
 
-def test_the_tool_lists_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tool_lists_and_removes_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = Cache(tmp_path)
     keys = [Cache.key(str(i)) for i in range(3)]
     for key in keys:
@@ -110,7 +110,7 @@ def test_the_tool_lists_and_removes(tmp_path: Path, capsys: pytest.CaptureFixtur
 # ---- labels and limits
 
 
-def test_a_label_is_kept_beside_the_payload(tmp_path: Path) -> None:
+def test_a_label_is_stored_with_the_payload(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     keys = [Cache.key(str(i)) for i in range(3)]
     assert cache.store(keys[0], b"one", b"two", label="program\tmodel\tbackends=llvm")
@@ -123,7 +123,7 @@ def test_a_label_is_kept_beside_the_payload(tmp_path: Path) -> None:
     assert cache.label(keys[0]) == ""
 
 
-def test_a_label_that_was_changed_makes_the_entry_foreign(tmp_path: Path) -> None:
+def test_an_entry_with_a_changed_label_is_not_loaded(tmp_path: Path) -> None:
     cache, key = Cache(tmp_path), Cache.key("x")
     cache.store(key, b"payload", label="name")
     path = tmp_path / f"{key}.onert"
@@ -131,7 +131,7 @@ def test_a_label_that_was_changed_makes_the_entry_foreign(tmp_path: Path) -> Non
     assert cache.load(key) is None
 
 
-def test_limits_of_a_directory_hold_for_whoever_writes(tmp_path: Path) -> None:
+def test_limits_of_a_directory_apply_to_every_writer(tmp_path: Path) -> None:
     entry = 1000 + HEADER
     for age in range(4):
         key = Cache.key(str(age))
@@ -149,7 +149,7 @@ def test_limits_of_a_directory_hold_for_whoever_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["size many", "size", "size -1 age -5", "size 1e400", "\0" * 10, "age nan", ""])
-def test_limits_that_cannot_be_read_are_none(tmp_path: Path, words: str) -> None:
+def test_unreadable_limits_are_ignored(tmp_path: Path, words: str) -> None:
     (tmp_path / "limits").write_text(words)
     assert Cache(tmp_path).limits() == Limits()
     assert Cache(tmp_path).store(Cache.key("x"), b"y")
@@ -176,7 +176,7 @@ def test_programs_are_listed_with_their_models_and_options(
     assert onert.cache.entries() == []
 
 
-def test_limits_are_set_in_python_and_at_the_shell(
+def test_limits_can_be_set_in_python_and_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "new"))

@@ -1,4 +1,4 @@
-"""Claims about tensors, what is evaluated in the run, and entries of the cache, where they decide what is believed."""
+"""Tensors, operations evaluated at run time, and cache entries: the checks that decide what is trusted."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from onert.ir import OPS, CallTypes, DType, ExecutionError, Package, Quantizatio
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.slicing import BroadcastTo
 
-OPEN = TensorType(DType.INT8, (None,), Quantization((0.5,), (3,)))
+DYNAMIC = TensorType(DType.INT8, (None,), Quantization((0.5,), (3,)))
 
 
-def test_a_dynamic_tensor_keeps_a_view_s_elements_when_its_memory_is_used_again() -> None:
-    tensor, memory = Tensor(OPEN, None), np.arange(6, dtype=np.int8)
+def test_a_dynamic_tensor_copies_a_view_whose_memory_may_be_reused() -> None:
+    tensor, memory = Tensor(DYNAMIC, None), np.arange(6, dtype=np.int8)
     tensor.assign(memory[:3])
     memory[:] = 9
     assert tensor.array.tolist() == [0, 1, 2]
     own = np.arange(4, dtype=np.int8)
     tensor.assign(own)
-    assert tensor.buffer is own  # an array of its own need not be copied
+    assert tensor.buffer is own  # an array that owns its memory is not copied
 
 
-def test_a_dynamic_tensor_takes_the_array_s_shape_and_keeps_its_scale() -> None:
-    tensor = Tensor(OPEN, None)
+def test_a_dynamic_tensor_gets_the_shape_of_the_array_and_keeps_its_scale() -> None:
+    tensor = Tensor(DYNAMIC, None)
     assert tensor.dynamic
     tensor.assign(np.zeros(5, np.int8))
-    assert tensor.type == TensorType(DType.INT8, (5,), OPEN.quantization)
-    assert tensor.declared == OPEN
+    assert tensor.type == TensorType(DType.INT8, (5,), DYNAMIC.quantization)
+    assert tensor.declared == DYNAMIC
 
 
 def test_a_static_tensor_is_copied_into_its_buffer() -> None:
@@ -47,15 +47,15 @@ def test_a_static_tensor_is_copied_into_its_buffer() -> None:
     assert np.asarray(buffer).tolist() == [1, 2, 3]
 
 
-def test_the_reference_backend_runs_whatever_has_a_meaning() -> None:
+def test_the_reference_backend_supports_every_kind_that_can_be_evaluated() -> None:
     for kind in OPS.values():
         meanings = (kind.evaluate, kind.evaluate_quantized, kind.evaluate_in)
         operation = SimpleNamespace(op=kind)
-        said = load_backend("reference").supports(operation, CallTypes((), ()))  # type: ignore[arg-type]
-        assert (said is None) is any(meaning is not None for meaning in meanings), kind
+        answer = load_backend("reference").supports(operation, CallTypes((), ()))  # type: ignore[arg-type]
+        assert (answer is None) is any(meaning is not None for meaning in meanings), kind
 
 
-def test_a_result_of_the_run_that_wants_more_memory_than_there_is_is_refused() -> None:
+def test_a_dynamic_result_larger_than_the_memory_of_the_machine_is_rejected() -> None:
     b = Builder()
     x, shape = b.input(TensorType(DType.FLOAT32, (1,)), "x"), b.input(TensorType(DType.INT64, (4,)), "shape")
     program = onert.compile(Package((b.model([b.add(BroadcastTo(), x, shape)]),)), backends=("reference",))
@@ -66,7 +66,7 @@ def test_a_result_of_the_run_that_wants_more_memory_than_there_is_is_refused() -
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_a_changed_piece_of_an_entry_is_noticed_wherever_it_lies(tmp_path: Path, at: int) -> None:
+def test_a_change_in_any_piece_of_an_entry_is_detected(tmp_path: Path, at: int) -> None:
     cache, pieces = Cache(tmp_path), [b"first" * 10, b"second" * 10, b"third" * 10]
     assert cache.store("key", *pieces)
     assert bytes(cache.load("key") or b"") == b"".join(pieces)
@@ -79,7 +79,7 @@ def test_a_changed_piece_of_an_entry_is_noticed_wherever_it_lies(tmp_path: Path,
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o620, 0o602, 0o640])
-def test_a_file_that_others_may_write_to_is_not_believed(tmp_path: Path, mode: int) -> None:
+def test_a_cache_file_that_others_may_write_to_is_not_used(tmp_path: Path, mode: int) -> None:
     cache = Cache(tmp_path)
     assert cache.store("key", b"content")
     (path,) = tmp_path.glob("*.onert")

@@ -1,4 +1,4 @@
-"""Claims about the conformance kit: it passes backends that are right, and catches each way of being wrong."""
+"""The conformance kit passes correct backends and catches each kind of fault."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 @pytest.mark.parametrize("trial", TRIALS, ids=str)
 @pytest.mark.parametrize("name", ["llvm", "reference"])
-def test_the_project_s_own_backends_are_aligned(name: str, trial: Trial) -> None:
+def test_the_projects_backends_pass_every_trial(name: str, trial: Trial) -> None:
     try:
         align(load_backend(name), trial)
     except Skipped as reason:
@@ -32,7 +32,7 @@ def test_the_project_s_own_backends_are_aligned(name: str, trial: Trial) -> None
 
 
 OF_KERNELS = {"its_kernels_serve_many_executions", "its_kernels_run_in_several_threads", "it_runs_sequences"}
-"""Claims about kernels of trials, which `builtin` has none of."""
+"""Claims about the kernels of trials; `builtin` supports none of their operations."""
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ OF_KERNELS = {"its_kernels_serve_many_executions", "its_kernels_run_in_several_t
         if name != "builtin" or claim.__name__ not in OF_KERNELS
     ],
 )
-def test_the_project_s_own_backends_keep_the_contract(name: str, claim: Callable[[Backend], None]) -> None:
+def test_the_projects_backends_keep_the_contract(name: str, claim: Callable[[Backend], None]) -> None:
     hold(load_backend(name), claim)
 
 
-def test_trials_have_names_of_their_own_and_the_same_numbers_every_time() -> None:
+def test_trials_have_unique_names_and_reproducible_inputs() -> None:
     assert len({trial.name for trial in TRIALS}) == len(TRIALS) > 200
     one, two = TRIALS[0].inputs(), TRIALS[0].inputs()
     assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
@@ -58,7 +58,7 @@ Do = Callable[[Sequence, Tensors], None]
 
 @frozen(eq=False)
 class Wrong(Backend):
-    """Adds floats, and then does something that it must not."""
+    """Adds floats, then does something forbidden."""
 
     then: Do
     api_version = 2
@@ -117,14 +117,14 @@ ADD = next(trial for trial in TRIALS if trial.name == "ADD f32 (3, 5)")
         (changed_operand, "changes its operand 0"),
     ],
 )
-def test_a_kernel_that_does_wrong_is_caught(then: Do, sentence: str) -> None:
+def test_a_faulty_kernel_is_caught(then: Do, sentence: str) -> None:
     align(Wrong(lambda sequence, tensors: None), ADD)
     with pytest.raises(Misaligned, match=sentence):
         align(Wrong(then), ADD)
 
 
-def held(backend: Backend) -> dict[str, str]:
-    """What is wrong, by claim."""
+def violations(backend: Backend) -> dict[str, str]:
+    """The messages of violated claims, by claim."""
     found = {}
     for claim in CLAIMS:
         try:
@@ -136,7 +136,7 @@ def held(backend: Backend) -> dict[str, str]:
 
 def test_a_backend_that_breaks_the_contract_is_caught() -> None:
     right = Wrong(lambda sequence, tensors: None)
-    assert held(right) == {}
+    assert violations(right) == {}
 
     class Old(Wrong):
         api_version = 0
@@ -162,7 +162,7 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
 
     class Idle(HostMemory):
         def copy(self, source: Array, target: Array, type_: TensorType) -> None:
-            """Nothing is copied."""
+            """Copies nothing."""
 
     class Lazy(Wrong):
         @property
@@ -170,7 +170,7 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
             return Idle()
 
     nothing = right.then
-    assert held(Enqueuing(nothing)) == {
+    assert violations(Enqueuing(nothing)) == {
         "its_calls_are_work_in_a_queue": "its calls only enqueue, but its memory has no queue"
     }
     assert set(held(Lazy(nothing))) == {"its_memory_keeps_what_is_put_in"}
@@ -183,7 +183,7 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
 
 
 class StickyKernel:
-    """Keeps the first tensors it was bound to."""
+    """Always uses the first tensors it was bound to."""
 
     def __init__(self, inner: Kernel) -> None:
         self._inner = inner
@@ -195,14 +195,14 @@ class StickyKernel:
 
 
 class EnqueuingKernel:
-    """Says that its calls enqueue."""
+    """Declares that its calls enqueue work."""
 
     def __init__(self, inner: Kernel) -> None:
         self._inner = inner
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         call = self._inner.bind(tensors, context)
-        call.queue = object()  # type: ignore[attr-defined] # a function has room for it
+        call.queue = object()  # type: ignore[attr-defined] # functions accept new attributes
         return call
 
 
@@ -223,18 +223,18 @@ def test_a_tolerance_is_relative_for_floats_and_in_units_for_integers() -> None:
         (2.5, 3, False),
     ],
 )
-def test_integers_may_be_off_by_whole_units_of_the_tolerance(tolerance: float, off: int, right: bool) -> None:
-    wanted = np.arange(8, dtype=np.int8)
-    found = wanted.copy()
+def test_integers_may_differ_by_the_whole_units_of_the_tolerance(tolerance: float, off: int, right: bool) -> None:
+    expected = np.arange(8, dtype=np.int8)
+    found = expected.copy()
     found[3] += off
     if right:
-        compare("a result", found, wanted, tolerance)
+        compare("a result", found, expected, tolerance)
     else:
         with pytest.raises(Misaligned, match=r"differs in 1 of 8 elements, first at \(3,\)"):
-            compare("a result", found, wanted, tolerance)
+            compare("a result", found, expected, tolerance)
 
 
-def test_the_kit_runs_at_a_shell() -> None:
+def test_the_kit_runs_on_the_command_line() -> None:
     command = [sys.executable, "-m", "onert.backend.testing"]
     done = subprocess.run([*command, "reference"], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert done.returncode == 0
@@ -246,7 +246,7 @@ def test_the_kit_runs_at_a_shell() -> None:
 
 @frozen(eq=False)
 class Answering(Wrong):
-    """Answers something else than None or a sentence when it is asked for an addition."""
+    """`supports` returns something other than None or a sentence for an addition."""
 
     answer: object = True
 
@@ -280,18 +280,18 @@ SHELL: dict[str, tuple[Backend, str, int]] = {
 
 
 @pytest.mark.parametrize(("backend", "line", "status"), SHELL.values(), ids=SHELL.keys())
-def test_a_verdict_is_a_line_whatever_a_backend_does(
+def test_the_kit_prints_one_line_per_verdict_whatever_a_backend_does(
     backend: Backend, line: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kit, "load_backend", lambda name: backend)
     monkeypatch.setattr(kit, "CLAIMS", CLAIMS[:1])
     monkeypatch.setattr(kit, "TRIALS", [trial for trial in TRIALS if trial.name.startswith("ADD f32")])
     assert kit.main(["wrong"]) == status
-    assert any(said.startswith(line) for said in capsys.readouterr().out.splitlines())
+    assert any(printed.startswith(line) for printed in capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("answer", [True, False, 0, 3])
-def test_an_answer_that_is_no_sentence_is_an_error_of_the_compiler_s(answer: object) -> None:
+def test_the_compiler_rejects_an_answer_of_supports_that_is_not_a_sentence(answer: object) -> None:
     graph = ADD.subgraph
     (operation,) = graph.operations
     with pytest.raises(BackendError, match=f"backend wrong returns {answer!r} as its support for .*, expected None"):

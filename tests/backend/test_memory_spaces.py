@@ -1,4 +1,4 @@
-"""Claims about backends that do not share memory: what is copied, when, and what is given back."""
+"""Backends that do not share memory: what is copied and when, and what is freed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXECUTORS = ("Linear", "Dataflow", "Parallel")
 
 
 def mixed() -> Subgraphs:
-    """The device's operations around one that it does not have."""
+    """Operations of the device around one that it does not support."""
     b = Builder()
     x, y = (b.input(TensorType(DType.FLOAT32, (4, 8)), name) for name in "xy")
     both = b.add(ADD, x, y)
@@ -58,29 +58,29 @@ def permutes(program: Program) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_backend_in_another_process_gives_the_same_bits(remote: RemoteBackend, executor: str) -> None:
-    wanted = Execution(compiled(mixed())).run(inputs())
+    expected = Execution(compiled(mixed())).run(inputs())
     program = compiled(mixed(), remote, executor=executor)
     assert {step.backend for step in program.main.steps} == {"remote", "builtin", "reference"}
     with Execution(program) as execution:
         for _ in range(3):
             got = execution.run(inputs())
-            assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in wanted.values()]
+            assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in expected.values()]
 
 
-def test_the_memory_really_is_elsewhere(remote: RemoteBackend) -> None:
+def test_the_memory_is_in_the_other_process(remote: RemoteBackend) -> None:
     program = compiled(mixed(), remote)
     with Execution(program) as execution:
         execution.run(inputs())
         pid, arenas, nbytes = remote.device.ask("arenas")
         assert pid != os.getpid()
-        assert arenas == 3  # what is planned, and copies of both inputs
+        assert arenas == 3  # the planned arena, and copies of both inputs
         assert nbytes == program.memory_plan["device"].size + sum(info.type.nbytes for info in program.inputs)
         assert program.memory_plan["device"].size == program.memory_plan["device"].lower_bound
 
 
-def test_copies_are_made_only_where_memories_meet_and_each_once(remote: RemoteBackend) -> None:
+def test_a_tensor_is_copied_once_and_only_between_memory_spaces(remote: RemoteBackend) -> None:
     program = compiled(mixed(), remote)
-    # In: x and y, and what the host makes. Out: `product`, once for the host's operation and as an output, and `bent`.
+    # In: x, y and the host's result. Out: `product`, once for the host's operation and as an output, and `bent`.
     assert sorted(permutes(program)) == [("device", "host")] * 2 + [("host", "device")] * 3
     with Execution(program) as execution:
         execution.run(inputs())
@@ -89,7 +89,7 @@ def test_copies_are_made_only_where_memories_meet_and_each_once(remote: RemoteBa
         assert sorted(remote.memory.copies) == ["in"] * 3 + ["out"] * 2
 
 
-def test_what_stays_on_the_device_is_never_copied(remote: RemoteBackend) -> None:
+def test_tensors_used_only_on_the_device_are_never_copied(remote: RemoteBackend) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (16,)), "x")
     end = x
@@ -97,10 +97,10 @@ def test_what_stays_on_the_device_is_never_copied(remote: RemoteBackend) -> None
         end = b.add(ADD, b.add(Unary(UnaryKind.TANH), end), x)
     program = compiled(b.model([end]), remote)
     assert permutes(program) == [("host", "device"), ("device", "host")]
-    assert program.memory_plan["device"].lower_bound == 2 * 64  # beside x
+    assert program.memory_plan["device"].lower_bound == 2 * 64  # in addition to x
 
 
-def test_memory_is_given_back_when_an_execution_is_closed_resized_or_dropped(remote: RemoteBackend) -> None:
+def test_device_memory_is_freed_when_an_execution_is_closed_or_deleted(remote: RemoteBackend) -> None:
     program = compiled(mixed(), remote)
     execution = Execution(program)
     execution.run(inputs())
@@ -113,9 +113,9 @@ def test_memory_is_given_back_when_an_execution_is_closed_resized_or_dropped(rem
     assert remote.device.ask("arenas")[1] == 0
 
 
-def test_executions_on_a_device_run_from_many_threads(remote: RemoteBackend) -> None:
+def test_executions_on_a_device_can_run_in_several_threads(remote: RemoteBackend) -> None:
     program = compiled(mixed(), remote, executor="Parallel")
-    wanted = [a.tobytes() for a in Execution(compiled(mixed())).run(inputs()).values()]
+    expected = [a.tobytes() for a in Execution(compiled(mixed())).run(inputs()).values()]
 
     def work(_: int) -> list[bytes]:
         with Execution(program) as execution:
@@ -124,10 +124,10 @@ def test_executions_on_a_device_run_from_many_threads(remote: RemoteBackend) -> 
             return [a.tobytes() for a in found.values()]
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(found == wanted for found in pool.map(work, range(8)))
+        assert all(found == expected for found in pool.map(work, range(8)))
 
 
-def test_a_device_without_room_says_so(remote: RemoteBackend) -> None:
+def test_a_device_out_of_memory_is_reported(remote: RemoteBackend) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1 << 18,)), "x")
     program = compiled(b.model([b.add(ADD, b.add(Unary(UnaryKind.TANH), x), x)]), remote)
@@ -136,7 +136,7 @@ def test_a_device_without_room_says_so(remote: RemoteBackend) -> None:
     gc.collect()
 
 
-def test_a_device_that_goes_away_is_an_error_and_no_hang() -> None:
+def test_a_device_that_disappears_raises_an_error_and_does_not_hang() -> None:
     with device() as machine:
         execution = Execution(compiled(mixed(), RemoteBackend(machine), executor="Parallel"))
         execution.run(inputs())
@@ -144,7 +144,7 @@ def test_a_device_that_goes_away_is_an_error_and_no_hang() -> None:
         machine.process.join(PATIENCE)
         with pytest.raises(ExecutionError, match="the device has gone away"):
             execution.run(inputs())
-        execution._frame._free.detach()  # nothing is left to give back
+        execution._frame._free.detach()  # nothing is left to free
 
 
 def test_tensors_of_unknown_size_stay_on_the_host(remote: RemoteBackend) -> None:
@@ -156,7 +156,7 @@ def test_tensors_of_unknown_size_stay_on_the_host(remote: RemoteBackend) -> None
     with Execution(program) as execution:
         (out,) = execution.run([np.zeros((3, 8), np.float32)]).values()
         assert out.shape == (3, 8)
-        assert "remote" in {step.backend for step in execution.program.main.steps}  # for this shape it is known
+        assert "remote" in {step.backend for step in execution.program.main.steps}  # this shape is known
 
 
 # ---- layouts
@@ -172,20 +172,20 @@ def pictures() -> Subgraphs:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_backend_that_wants_channels_first_gets_them(executor: str) -> None:
+def test_a_channels_first_backend_gets_channels_first_tensors(executor: str) -> None:
     x = np.random.default_rng(0).standard_normal((2, 6, 8, 3)).astype(np.float32)
-    wanted = Execution(compiled(pictures())).run([x])
+    expected = Execution(compiled(pictures())).run([x])
     program = compiled(pictures(), ChannelsFirst(), executor=executor)
     execution = Execution(program)
     for _ in range(2):
         got = execution.run([x])
-        assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in wanted.values()]
+        assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in expected.values()]
     inside = [i for i, memory in program.main.memories.items() if memory is CHANNELS_FIRST]
     shapes = {execution._frame.tensors[i].buffer.shape for i in inside if i in execution._frame.tensors}
     assert shapes == {(2, 3, 6, 8), (2, 3, 3, 4)}
 
 
-def test_backends_of_one_layout_pass_pictures_on_as_they_are() -> None:
+def test_backends_with_the_same_layout_exchange_images_without_copies() -> None:
     options = {"op_backend": {"Pool2D": "one", "ADD": "other", "MUL": "one"}}
     program = compiled(pictures(), ChannelsFirst("one"), ChannelsFirst("other"), **options)
     first, host = CHANNELS_FIRST.name, HOST.name
@@ -196,7 +196,7 @@ def test_backends_of_one_layout_pass_pictures_on_as_they_are() -> None:
 # ---- the kit on such backends
 
 
-def test_the_conformance_kit_holds_backends_with_memory_of_their_own(remote: RemoteBackend) -> None:
+def test_backends_with_separate_memory_pass_the_conformance_kit(remote: RemoteBackend) -> None:
     for backend in (remote, ChannelsFirst()):
         for claim in CLAIMS:
             hold(backend, claim)

@@ -1,4 +1,4 @@
-"""Claims about memory with a layout of its own: it says what tensors take, and no tensor is another's memory."""
+"""Memory with its own layout: it defines the size of tensors, and no tensor shares memory with another."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIZES = [((6, 5), 6 * 16 * 4), ((30,), 32 * 4), ((2, 3, 16), 96 * 4), ((4, 0), 0
 
 
 @pytest.mark.parametrize(("shape", "nbytes"), SIZES, ids=str)
-def test_the_memory_says_what_a_tensor_takes(shape: tuple[int, ...], nbytes: int) -> None:
+def test_the_memory_defines_the_size_of_a_tensor(shape: tuple[int, ...], nbytes: int) -> None:
     type_ = TensorType(DType.FLOAT32, shape)
     assert tensor_bytes(PADDED, type_) == nbytes
     assert tensor_bytes(HOST, type_) == tensor_bytes(CHANNELS_FIRST, type_) == 4 * np.prod(shape)
@@ -44,7 +44,7 @@ def test_the_memory_says_what_a_tensor_takes(shape: tuple[int, ...], nbytes: int
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 @pytest.mark.parametrize("planner", ["Best", "Bump", "WIC", "Recycle"])
-def test_arenas_are_planned_with_it_and_results_are_right(executor: str, planner: str) -> None:
+def test_arenas_are_planned_for_the_layout_and_results_are_correct(executor: str, planner: str) -> None:
     options = Options(executor=executor, planner=planner)
     program = compile(Package((mixed(),)), options, (Padded(), *load_backends(["reference"])))
     assert {"padded", "reference"} <= {step.backend for step in program.main.steps}
@@ -63,7 +63,7 @@ def test_arenas_are_planned_with_it_and_results_are_right(executor: str, planner
 
 
 @pytest.mark.parametrize("memory", [PADDED, CHANNELS_FIRST], ids=lambda m: m.name)
-def test_a_reshape_there_is_a_copy(memory: object) -> None:
+def test_a_reshape_in_memory_with_its_own_layout_is_a_copy(memory: object) -> None:
     assert isinstance(memory, OwnLayout)
     assert not isinstance(HOST, OwnLayout)
     program = compile(Package((mixed(),)), Options(), (Padded(), *load_backends(["reference"])))

@@ -1,4 +1,4 @@
-"""Claims about what a device keeps on its side, counted by what is sent, and about its queues."""
+"""What stays on a device, measured by what is sent to it, and the device's queues."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _add(b: Builder, x: int, y: int) -> int:
 
 
 def recurrent(rows: int | None = ROWS) -> Subgraphs:
-    """`state = tanh(x * weights + bias + state)`, which is the output, with `shift` added."""
+    """`state = tanh(x * weights + bias + state)`; the output is the new state plus `shift`."""
     b = Builder()
     x, shift = b.input(TensorType(DType.FLOAT32, (rows, WIDTH)), "x"), b.input(TensorType(DType.FLOAT32, (1,)), "shift")
     state = b.variable(STATE, "state")
@@ -49,7 +49,7 @@ def recurrent(rows: int | None = ROWS) -> Subgraphs:
 
 
 def feedforward() -> Subgraphs:
-    """Open rows, and no state."""
+    """A dynamic number of rows, and no state."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (None, WIDTH)), "x")
     return b.model([b.add(Unary(UnaryKind.TANH), _add(b, x, b.constant(BIAS)))])
@@ -65,45 +65,45 @@ def drawn(seed: int) -> list[Array]:
     return [rng.standard_normal((ROWS, WIDTH)).astype(np.float32), np.float32([seed])]
 
 
-def alike(mine: Execution, host: Execution, inputs: Sequence[Array]) -> None:
+def check_same_bits(mine: Execution, host: Execution, inputs: Sequence[Array]) -> None:
     found, expected = mine.run(inputs), host.run(inputs)
     assert [a.tobytes() for a in found.values()] == [a.tobytes() for a in expected.values()]
 
 
-# ---- what is sent
+# ---- what is sent to the device
 
 
-def test_constants_are_sent_once_for_a_program_and_the_state_never(remote: RemoteBackend) -> None:
+def test_constants_are_sent_once_per_program_and_state_is_never_sent(remote: RemoteBackend) -> None:
     sent = remote.device.sent
     program = compiled(recurrent(), remote)
     assert sent == []
     executions = [Execution(program) for _ in range(3)]
-    cleared = [STATE.nbytes] * 3  # what each begins with
+    cleared = [STATE.nbytes] * 3  # the initial state of each
     assert sorted(sent) == sorted([WEIGHTS.nbytes, BIAS.nbytes, *cleared])
     sent.clear()
     host = [Execution(compiled(recurrent())) for _ in executions]
     for seed in range(3):
         for mine, theirs in zip(executions, host, strict=True):
-            alike(mine, theirs, drawn(seed))
+            check_same_bits(mine, theirs, drawn(seed))
     assert sorted(sent) == sorted([X.nbytes, 4] * 9)
-    assert remote.memory.copies.count("out") == 9  # the output, and nothing else
+    assert remote.memory.copies.count("out") == 9  # only the output
     for execution in executions:
         execution.close()
     sent.clear()
-    with Execution(program):  # after the others: the program keeps its constants
+    with Execution(program):  # the program still has its constants on the device
         assert sent == [STATE.nbytes]
 
 
-def test_programs_for_other_shapes_share_constants(remote: RemoteBackend) -> None:
+def test_programs_for_other_shapes_share_constants_on_the_device(remote: RemoteBackend) -> None:
     sent = remote.device.sent
     with Execution(compiled(feedforward(), remote)) as execution:
         for rows in (1, 3, 5, 3):
             found = execution.run([np.ones((rows, WIDTH), np.float32)])
             assert found.popitem()[1].shape == (rows, WIDTH)
-    assert sent.count(BIAS.nbytes) == 1 + 1  # and an input of one row
+    assert sent.count(BIAS.nbytes) == 1 + 1  # the other is an input of one row
 
 
-def test_inputs_are_sent_where_they_are_given_anew(remote: RemoteBackend) -> None:
+def test_only_inputs_that_are_set_again_are_sent(remote: RemoteBackend) -> None:
     sent, (x, shift) = remote.device.sent, drawn(1)
     with Execution(compiled(recurrent(), remote)) as execution:
         execution.run({"x": x, "shift": shift})
@@ -117,12 +117,12 @@ def test_inputs_are_sent_where_they_are_given_anew(remote: RemoteBackend) -> Non
         assert sent == [X.nbytes]
 
 
-def test_an_input_that_is_used_in_place_is_read_again_at_every_run(remote: RemoteBackend) -> None:
+def test_an_input_used_in_place_is_read_again_in_every_run(remote: RemoteBackend) -> None:
     x, shift = drawn(1)
     mine, host = Execution(compiled(recurrent(), remote)), Execution(compiled(recurrent()))
     with mine:
         for execution in (mine, host):
-            execution.run([x + 5, shift])  # an array of its own before
+            execution.run([x + 5, shift])  # with arrays that are copied
             execution.set_input("x", x)
         for _ in range(3):
             x += 1
@@ -131,17 +131,17 @@ def test_an_input_that_is_used_in_place_is_read_again_at_every_run(remote: Remot
             assert mine.get_output(0).tobytes() == host.get_output(0).tobytes()
 
 
-def test_state_that_lies_on_the_device_is_cleared_there(remote: RemoteBackend) -> None:
+def test_resetting_variables_clears_state_on_the_device(remote: RemoteBackend) -> None:
     with Execution(compiled(recurrent(), remote)) as mine:
         host = Execution(compiled(recurrent()))
         for _ in range(2):
             for seed in range(2):
-                alike(mine, host, drawn(seed))
+                check_same_bits(mine, host, drawn(seed))
             for execution in (mine, host):
                 execution.reset_variables()
 
 
-def test_state_that_the_host_reads_too_stays_with_the_host(remote: RemoteBackend) -> None:
+def test_state_that_the_host_also_reads_stays_on_the_host(remote: RemoteBackend) -> None:
     def model() -> Subgraphs:
         b = Builder()
         x, state = b.input(X, "x"), b.variable(STATE)
@@ -153,34 +153,34 @@ def test_state_that_the_host_reads_too_stays_with_the_host(remote: RemoteBackend
     with Execution(program) as mine:
         host = Execution(compiled(model()))
         for seed in range(3):
-            alike(mine, host, drawn(seed)[:1])
+            check_same_bits(mine, host, drawn(seed)[:1])
 
 
-def test_a_whole_network_keeps_its_state_in_a_memory_of_its_own() -> None:
+def test_state_of_a_whole_network_stays_in_the_memory_of_its_backend() -> None:
     b = Builder()
     x, state = b.input(X, "x"), b.variable(STATE)
     b.update(state, b.add(Softmax(), _add(b, x, state)))
     program = compile(Package((b.model([b.add(Softmax(), state)]),)), Options(), (Twelve(), load_backend("builtin")))
     copies = [o.op for o in program.main.subgraph.operations if isinstance(o.op, Permute)]
-    assert copies == [Permute("host", "twelve"), Permute("twelve", "host")]  # x, and the output
+    assert copies == [Permute("host", "twelve"), Permute("twelve", "host")]  # x and the output
 
 
 # ---- runs that fail
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_failure_beside_the_host_fails_the_run_and_leaves_the_state(remote: RemoteBackend, executor: str) -> None:
+def test_a_failure_on_the_device_fails_the_run_and_keeps_the_old_state(remote: RemoteBackend, executor: str) -> None:
     with Execution(compiled(recurrent(), remote, executor=executor)) as mine:
         host = Execution(compiled(recurrent()))
-        alike(mine, host, drawn(0))
+        check_same_bits(mine, host, drawn(0))
         remote.device.ask("fail", "too hot")
         with pytest.raises(ExecutionError, match="ValueError: too hot"):
             mine.run(drawn(1))
         for seed in (2, 3):
-            alike(mine, host, drawn(seed))
+            check_same_bits(mine, host, drawn(seed))
 
 
-def test_a_failure_that_no_output_shows_fails_its_own_run(remote: RemoteBackend) -> None:
+def test_a_failure_that_affects_no_output_still_fails_its_run(remote: RemoteBackend) -> None:
     def model() -> Subgraphs:
         b = Builder()
         x, state = b.input(X, "x"), b.variable(STATE)
@@ -196,7 +196,7 @@ def test_a_failure_that_no_output_shows_fails_its_own_run(remote: RemoteBackend)
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["nobody looks", "observed"])
-def test_of_two_executions_the_one_whose_work_failed_is_told(remote: RemoteBackend, waits: bool) -> None:
+def test_a_failure_is_reported_to_the_execution_whose_work_failed(remote: RemoteBackend, waits: bool) -> None:
     program = compiled(recurrent(), remote)
     observers = [Observer()] if waits else []
     with Execution(program, observers=observers) as one, Execution(program, observers=observers) as other:
@@ -213,7 +213,7 @@ def test_of_two_executions_the_one_whose_work_failed_is_told(remote: RemoteBacke
                 assert "too hot" in str(error)
 
 
-def test_state_elsewhere_stays_where_the_host_refuses_its_own(remote: RemoteBackend) -> None:
+def test_state_on_the_device_is_not_updated_if_the_host_rejects_its_own(remote: RemoteBackend) -> None:
     def model() -> Subgraphs:
         b = Builder()
         x, state = b.input(X, "x"), b.variable(STATE)
@@ -232,7 +232,7 @@ def test_state_elsewhere_stays_where_the_host_refuses_its_own(remote: RemoteBack
 
 
 class InterruptedMemory(TwelveMemory):
-    """Where the second copy of all is interrupted."""
+    """Memory in which the second copy is interrupted."""
 
     def __init__(self) -> None:
         self.copies = 0
@@ -244,7 +244,7 @@ class InterruptedMemory(TwelveMemory):
         super().copy(source, target, type_)
 
 
-def test_variables_elsewhere_take_their_new_values_all_or_none_if_that_is_interrupted() -> None:
+def test_an_interrupted_update_of_device_variables_is_completed() -> None:
     def model() -> Subgraphs:
         b = Builder()
         x, one, other = b.input(X, "x"), b.variable(STATE), b.variable(STATE)
@@ -259,15 +259,15 @@ def test_variables_elsewhere_take_their_new_values_all_or_none_if_that_is_interr
     host = Execution(compiled(model()))
     with pytest.raises(KeyboardInterrupt):
         mine.run(drawn(0)[:1])
-    host.run(drawn(0)[:1])  # the run was whole, so that all of its state is there
+    host.run(drawn(0)[:1])  # the run was complete, so its whole state was updated
     for seed in (1, 2):
-        alike(mine, host, drawn(seed)[:1])
+        check_same_bits(mine, host, drawn(seed)[:1])
 
 
 # ---- queues
 
 
-def test_the_host_waits_once_a_run_where_it_reads(remote: RemoteBackend) -> None:
+def test_the_host_waits_once_per_run_when_it_reads_the_output(remote: RemoteBackend) -> None:
     asked = remote.device.asked
     with Execution(compiled(recurrent(), remote)) as execution:
         execution.run(drawn(0))
@@ -278,7 +278,7 @@ def test_the_host_waits_once_a_run_where_it_reads(remote: RemoteBackend) -> None
 
 
 def between(b: Builder) -> list[int]:
-    """Sums of one lane, products of another, and memory that both use again and again."""
+    """Sums in one lane and products in another, which reuse the same memory repeatedly."""
     x, shift = b.input(X, "x"), b.input(TensorType(DType.FLOAT32, (1,)), "shift")
     state = b.variable(STATE)
     end, other = _add(b, x, state), x
@@ -291,7 +291,7 @@ def between(b: Builder) -> list[int]:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("slow", ["sums", "products"])
-def test_what_one_queue_makes_another_waits_for(machine: Device, executor: str, slow: str) -> None:
+def test_a_queue_waits_for_results_of_another_queue(machine: Device, executor: str, slow: str) -> None:
     def model() -> Subgraphs:
         b = Builder()
         return b.model(between(b))
@@ -304,18 +304,18 @@ def test_what_one_queue_makes_another_waits_for(machine: Device, executor: str, 
         host = Execution(compiled(model()))
         machine.asked.clear()
         for seed in range(3):
-            alike(mine, host, drawn(seed))
+            check_same_bits(mine, host, drawn(seed))
         assert machine.asked["wait"] == 0
 
 
-def test_memory_is_used_again_only_when_no_queue_reads_it_any_more(machine: Device) -> None:
+def test_memory_is_reused_only_when_no_queue_reads_it_any_more(machine: Device) -> None:
     def model() -> Subgraphs:
         b = Builder()
         x = b.input(X, "x")
         twice = _add(b, x, x)
-        late = b.add(Binary(BinaryKind.MUL), twice, x)  # reads `twice` when others have gone on
+        late = b.add(Binary(BinaryKind.MUL), twice, x)  # reads `twice` after others have moved on
         bent = b.add(Unary(UnaryKind.TANH), twice)
-        end = _add(b, _add(b, bent, x), x)  # of which the first sum lies where `twice` did
+        end = _add(b, _add(b, bent, x), x)  # the first sum reuses the memory of `twice`
         return b.model([b.add(Binary(BinaryKind.SUB), late, end)])
 
     names = ("sums", "products", "functions", "differences")
@@ -328,10 +328,10 @@ def test_memory_is_used_again_only_when_no_queue_reads_it_any_more(machine: Devi
     assert places[twice].offset == places[first].offset
     with Execution(program) as mine:
         for seed in range(3):
-            alike(mine, Execution(compiled(model())), drawn(seed)[:1])
+            check_same_bits(mine, Execution(compiled(model())), drawn(seed)[:1])
 
 
-def test_observers_hear_of_a_step_when_it_is_over(remote: RemoteBackend) -> None:
+def test_observers_are_notified_when_a_step_has_finished(remote: RemoteBackend) -> None:
     waited: list[int] = []
 
     class Witness(Observer):
@@ -341,16 +341,16 @@ def test_observers_hear_of_a_step_when_it_is_over(remote: RemoteBackend) -> None
 
     with Execution(compiled(recurrent(), remote), observers=[Witness()]) as mine:
         remote.device.asked.clear()
-        alike(mine, Execution(compiled(recurrent())), drawn(0))
+        check_same_bits(mine, Execution(compiled(recurrent())), drawn(0))
     assert waited
     assert all(waited)
 
 
-# ---- others pay nothing
+# ---- no cost for other programs
 
 
 @pytest.mark.parametrize("backend", ["llvm", "reference"])
-def test_programs_in_host_memory_run_as_if_there_were_no_other(backend: str) -> None:
+def test_programs_in_host_memory_use_plain_frames_without_copies(backend: str) -> None:
     execution = Execution(onert.compile(Package((recurrent(),), "model"), backends=(backend,)))
     execution.run(drawn(0))
     assert type(execution._frame) is Frame

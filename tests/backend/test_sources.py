@@ -1,4 +1,4 @@
-"""Claims about how the state of installed code is named: by what is in its files, however they were changed."""
+"""The state of installed code is identified by the content of its files, however they were changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTENT = "x = 1\n"
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package whose files were written long ago, as far as their times of change tell."""
+    """A package of two files."""
     package = tmp_path / "package"
     (package / "inner").mkdir(parents=True)
     (package / "__init__.py").write_text("")
@@ -27,13 +27,13 @@ def package(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is so much ahead that all files were changed long ago."""
+    """Set the clock ahead so that all files appear to have been changed long ago."""
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 2 * _SETTLED)
 
 
 def in_place(package: Path) -> None:
-    """Same size, same time: nothing that anyone can set tells it from before."""
+    """Same size and modification time: only the change time, which cannot be set, differs."""
     file = package / "inner" / "module.py"
     status = file.stat()
     file.write_text("x = 2\n")
@@ -65,7 +65,7 @@ def removed(package: Path) -> None:
 
 
 def divided(package: Path) -> None:
-    """The same bytes, in order, in other files."""
+    """The same bytes in the same order, split differently into files."""
     (package / "inner" / "module.py").write_text("x = ")
     (package / "inner" / "module_.py").write_text("1\n")
 
@@ -75,7 +75,7 @@ CHANGES = [in_place, replaced, longer, moved, added, removed, divided]
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.usefixtures("later")
-def test_every_change_gives_another_name(change: Callable[[Path], None], package: Path) -> None:
+def test_every_change_changes_the_identification(change: Callable[[Path], None], package: Path) -> None:
     before = worked_on(package), sources(package)
     assert (worked_on(package), sources(package)) == before
     change(package)
@@ -84,13 +84,13 @@ def test_every_change_gives_another_name(change: Callable[[Path], None], package
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_a_change_right_after_the_last_one_is_noticed(change: Callable[[Path], None], package: Path) -> None:
-    before = worked_on(package)  # the change to come could bear the same time
+def test_a_change_right_after_another_is_detected(change: Callable[[Path], None], package: Path) -> None:
+    before = worked_on(package)  # the next change could get the same timestamp
     change(package)
     assert worked_on(package) != before
 
 
-def test_only_content_counts_in_a_digest(package: Path, tmp_path: Path) -> None:
+def test_a_digest_depends_only_on_content(package: Path, tmp_path: Path) -> None:
     before = sources(package)
     os.utime(package / "inner" / "module.py", ns=(0, 0))
     assert sources(package) == before
@@ -102,7 +102,7 @@ def test_only_content_counts_in_a_digest(package: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("later")
-def test_files_that_were_not_changed_lately_are_not_read(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_not_changed_recently_are_not_read(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(path: str) -> bytes:
         raise AssertionError(path)
 
@@ -113,7 +113,7 @@ def test_files_that_were_not_changed_lately_are_not_read(package: Path, monkeypa
     assert worked_on(package) == before
 
 
-def test_an_installed_package_is_named_by_its_installers_record(package: Path) -> None:
+def test_an_installed_package_is_identified_by_its_record(package: Path) -> None:
     without = installed(package, "the_package")
     found = [without]
     for version, record in (("1.0", "a"), ("1.0", "b"), ("1.1", "b")):
@@ -125,8 +125,8 @@ def test_an_installed_package_is_named_by_its_installers_record(package: Path) -
     assert without == sources(package)
 
 
-def test_a_record_names_the_content_that_files_have(package: Path) -> None:
-    """As wheels say it: a library of kernels is made where sources are worked on, and used where they are installed."""
+def test_a_record_gives_the_same_digest_as_the_files_it_lists(package: Path) -> None:
+    """As in wheels: a kernel library is built in a source tree and used where the package is installed."""
     whole = sources(package)
     assert recorded(package, "the_package") == whole  # there is no record
     rows = [f"package/{name},{_row((package / name).read_bytes())}" for name in ("inner/module.py", "__init__.py")]
@@ -139,5 +139,5 @@ def test_a_record_names_the_content_that_files_have(package: Path) -> None:
     assert recorded(package, "the_package") != whole
 
 
-def test_a_row_is_what_installers_write() -> None:
+def test_a_row_of_a_record_has_the_format_of_installers() -> None:
     assert _row(b"") == "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0"

@@ -1,4 +1,4 @@
-"""What the conformance kit wants of a backend is what LiteRT's reference kernels give for the same operation."""
+"""The expected results of the conformance kit equal those of LiteRT's reference kernels for the same operation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _array(given: Any) -> Any:
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=str)
-def test_what_a_trial_wants_is_what_litert_gives(trial: Trial) -> None:
+def test_the_expected_results_of_a_trial_equal_those_of_litert(trial: Trial) -> None:
     graph = trial.subgraph
     (operation,) = graph.operations
     types = graph.types(operation)

@@ -1,4 +1,4 @@
-"""Claims about a backend that runs twelve operations: legalization makes what it runs of whole models."""
+"""A backend with twelve operations: legalization decomposes whole models into them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHOLE: dict[str, tuple[str, Callable[..., Array]]] = {
 
 
 def _alone(package: Package) -> Program:
-    """A program of the twelve operations; the runtime's own backend copies between memories."""
+    """A program of the twelve operations; the builtin backend copies between memory spaces."""
     return compile(package, Options(), (Twelve(), load_backend("builtin")))
 
 
@@ -50,32 +50,32 @@ def test_a_backend_of_twelve_operations_runs_a_whole_model(name: str) -> None:
     assert {type(o.op) for o in operations} <= {*RUN, Permute}
     assert sum(step.backend == "twelve" for step in program.main.steps) == 1
     copies = sum(isinstance(o.op, Permute) for o in operations)
-    assert copies == len(program.inputs) + len(program.outputs)  # no state, and no weights
+    assert copies == len(program.inputs) + len(program.outputs)  # neither state nor weights
     rng = np.random.default_rng(0)
     inputs = [draw(rng, info.shape) for info in program.inputs]
     execution, ours = Execution(program), Execution(onert.compile(package))
-    for _ in range(2 if program.main.subgraph.state else 1):  # a state goes on alike
+    for _ in range(2 if program.main.subgraph.state else 1):  # the state continues identically
         for found, expected in zip(execution.run(inputs).values(), ours.run(inputs).values(), strict=True):
             assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
 @needs_shared
 @pytest.mark.parametrize("name", WHOLE)
-def test_without_legalization_it_runs_none_of_them(name: str) -> None:
+def test_without_legalization_none_of_the_models_compiles(name: str) -> None:
     options = Options(disabled_passes=frozenset({"legalize"}))
     with pytest.raises(CompileError, match="have no backend that runs"):
         compile(onert.load(SHARED / "models" / WHOLE[name][0]), options, (Twelve(), load_backend("builtin")))
 
 
 @needs_shared
-def test_its_memory_is_planned_as_ours_is() -> None:
+def test_memory_of_the_backend_is_planned_as_well_as_host_memory() -> None:
     program = _alone(onert.load(SHARED / "models" / WHOLE["MobileNet V2"][0]))
     plan = program.memory_plan["twelve"]
     assert plan.size == plan.lower_bound
     assert plan.size < sum(placement.nbytes for placement in plan.placements.values()) / 4
 
 
-def test_there_are_twelve_and_the_kit_holds_them() -> None:
+def test_there_are_twelve_operations_and_they_pass_the_conformance_kit() -> None:
     assert len(RUN) == 12
     for claim in CLAIMS:
         hold(Twelve(), claim)

@@ -1,7 +1,7 @@
-"""A backend of another kind than ours: twelve operations on plain numbers, in a memory that no one else knows.
+"""A backend unlike ours: twelve operations on plain numbers, in a memory space of its own.
 
-It runs float32 with activations apart, knows no adjoint matrices, no parts and no means, and leaves it to the compiler
-to make what it runs of what it does not run.
+It computes float32 with separate activations, has no adjoint matrices, no slices and no means, and relies on the
+compiler to decompose everything else into what it runs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from onert.ir.shape import static
 
 @frozen(eq=False)
 class Place:
-    """Where a tensor lies: nothing that NumPy could take for an array."""
+    """The address of a tensor, which NumPy cannot mistake for an array."""
 
     arena: bytearray
     offset: int
 
 
 class TwelveMemory:
-    """Arenas of bytes, handed out as places in them."""
+    """Arenas of bytes, accessed by address only."""
 
     name = "twelve"
     alignment = 16
@@ -49,7 +49,7 @@ class TwelveMemory:
         return bytearray(nbytes)
 
     def free(self, arena: bytearray) -> None:
-        """Python frees it."""
+        """Freed by Python's reference counting."""
 
     def view(self, arena: bytearray, offset: int, type_: TensorType) -> Place:
         return Place(arena, offset)
@@ -65,13 +65,13 @@ class TwelveMemory:
 
 
 def array(place: Place, type_: TensorType) -> Array:
-    """The elements at a place."""
+    """The elements stored at an address."""
     shape = static(type_.shape)
     flat = np.frombuffer(place.arena, type_.dtype.numpy, int(np.prod(shape)), place.offset)
     return flat.reshape(shape)
 
 
-# ---- what is run
+# ---- the operations
 
 
 PAIRS = {
@@ -167,12 +167,12 @@ RUN: dict[type[Op], Callable[..., Any]] = {
     Gather: gather,
     Loop: loop,
 }
-"""The twelve."""
+"""The twelve operations."""
 ELEMENTS = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
 
 def reasons(op: Any, types: CallTypes) -> Iterator[str | bool]:
-    """A sentence for each rule that is broken."""
+    """A sentence for each violated rule."""
     floats = types.output.dtype is DType.FLOAT32
     yield type(op) not in RUN and f"{op.label} is not one of the twelve"
     for t in (*types.inputs, *types.outputs):
@@ -195,7 +195,7 @@ def reasons(op: Any, types: CallTypes) -> Iterator[str | bool]:
 
 
 class Twelve(Backend):
-    """Twelve operations."""
+    """Runs twelve operations."""
 
     name = "twelve"
 
@@ -215,7 +215,7 @@ class Twelve(Backend):
 
 @frozen(eq=False)
 class TwelveKernel:
-    """A sequence, operation after operation."""
+    """Runs a sequence operation by operation."""
 
     sequence: Sequence
 

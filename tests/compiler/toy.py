@@ -1,4 +1,4 @@
-"""Small operations, backends and a runner that the compiler's tests compile for and with."""
+"""Small operations, backends and a runner for the compiler's tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ToyHalves(Op):
 
 @frozen
 class ToyVeil(Op):
-    """A view of `x`, of which no one knows the shape before the run."""
+    """A view of `x` whose shape is unknown until the run."""
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result((None,) * x.rank)
@@ -99,7 +99,7 @@ class ToyVeil(Op):
 
 @frozen
 class ToyWrite(Op):
-    """`x`, noted in the state."""
+    """`x`, which is also appended to the notes in the state."""
 
     effect: ClassVar[Effect] = Effect.WRITE
 
@@ -113,7 +113,7 @@ class ToyWrite(Op):
 
 @frozen
 class ToyRead(Op):
-    """`x` plus how many notes the state holds."""
+    """`x` plus the number of notes in the state."""
 
     effect: ClassVar[Effect] = Effect.READ
 
@@ -126,7 +126,7 @@ class ToyRead(Op):
 
 
 class Draft:
-    """A subgraph while it is written down: methods give operand numbers."""
+    """A subgraph under construction; methods return operand numbers."""
 
     def __init__(self) -> None:
         self.operands: list[Operand] = []
@@ -162,7 +162,7 @@ class Draft:
         return infer_subgraph(self.uninferred(*outputs, state=state))
 
     def uninferred(self, *outputs: int, state: Sequence[tuple[int, int]] = ()) -> Subgraph:
-        """The subgraph with the types as declared, however stale."""
+        """The subgraph with the types as declared, even if they are wrong."""
         return Subgraph(
             tuple(self.operands),
             tuple(self.operations),
@@ -173,7 +173,7 @@ class Draft:
 
 
 def diamond(width: int, length: int = 1, scale: float = 2.0) -> Subgraph:
-    """A scale, so many chains of scales by the next numbers behind it, and what adds up their ends."""
+    """A scale, `width` chains of `length` scales by the next numbers, and additions of the ends of the chains."""
     d = Draft()
     x = d.op(ToyScale(scale), d.input(4, name="x"))
     ends = []
@@ -189,7 +189,7 @@ def diamond(width: int, length: int = 1, scale: float = 2.0) -> Subgraph:
 
 
 class Elsewhere(HostMemory):
-    """A memory space of its own, kept in host memory but never handed out as an array."""
+    """A separate memory space, in host memory but never accessible as an array."""
 
     name = "elsewhere"
     alignment = 16
@@ -238,14 +238,14 @@ class NumPyKernel:
 
 
 class ToyBackend(Backend):
-    """Runs the kinds it is told to, through NumPy."""
+    """Runs the given kinds of operations with NumPy."""
 
     api_version = 2
 
     def __init__(
         self, name: str, kinds: Sequence[type[Op]] | None = None, memory: Memory = HOST, *, single: bool = False
     ) -> None:
-        self.name = name  # type: ignore[misc] # the contract's class variables are each object's own here
+        self.name = name  # type: ignore[misc] # the contract's class variables are instance attributes here
         self.kinds = kinds
         self.space = memory
         self.single = single  # type: ignore[misc] # as above
@@ -266,7 +266,7 @@ class ToyBackend(Backend):
 
 
 class FusingBackend(ToyBackend):
-    """Runs all of a sequence as one group, and stores only what others read."""
+    """Runs a whole sequence as one group, and stores only what other steps read."""
 
     def fuse(self, sequence: OperationSequence, settings: Settings) -> tuple[Group, ...]:
         made = [o for operation in sequence.body for o in operation.outputs]
@@ -285,7 +285,7 @@ class ToyContext:
 
 
 class Run:
-    """One execution of a program, by the letter of its plan: what is placed lies in the arenas, in garbage at first."""
+    """One execution of a program exactly as planned: placed tensors are in arenas, which contain garbage at first."""
 
     def __init__(self, program: Program) -> None:
         routine = program.main
@@ -327,7 +327,7 @@ class Run:
         self.calls = [step.kernel.bind(self.tensors, self.context) for step in routine.steps]
 
     def _outlives(self, operand: int) -> bool:
-        """Whether an operand in a memory space of its own outlives a run: a variable, or the copy of an input."""
+        """Whether an operand in a separate memory space outlives a run: a variable, or the copy of an input."""
         at = self.graph.definitions.get(operand)
         copied = None if at is None else self.graph.operations[at]
         return self.graph.operands[operand].variable or (copied is not None and copied.used[0] in self.graph.inputs)
@@ -343,7 +343,7 @@ class Run:
 
 
 def interpret(graph: Subgraph, inputs: Sequence[Array], state: Mapping[int, Array] | None = None) -> tuple[Array, ...]:
-    """The outputs by evaluating every operation in order, each result in memory of its own."""
+    """The outputs, by evaluating all operations in order, each result in separate memory."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(graph.operands) if o.data is not None}
     known.update(state or {})
     known.update(zip(graph.inputs, inputs, strict=True))

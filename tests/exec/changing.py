@@ -1,7 +1,7 @@
-"""Runs operations while another process writes their integer operands: `python changing.py RUNS [PREFIX]`.
+"""Runs operations while another process overwrites their integer operands: `python changing.py RUNS [PREFIX]`.
 
-The operands lie in memory that both share. The other process puts the right elements and wild ones there in turn, so
-that a kernel that reads an index twice uses one that it has not checked.
+The operands are in memory shared by both processes. The other process alternates between valid and wild elements, so a
+kernel that reads an index twice uses one that it has not checked.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, Unsorte
 from onert.ir.ops.reduction.softmax import Softmax
 
 SIZE, HEAD = 1 << 20, 4096
-"""Bytes of shared memory for operands, and before them for how many are used and whether to stop."""
+"""Bytes of shared memory for operands; and bytes before them for their size and the flag to stop."""
 _ROWS = 20_000
 
 
 def _many() -> Iterator[Case]:
-    """Operations with so many indices that a change falls into a run."""
+    """Operations with so many indices that changes happen during a run."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(_ROWS, 2)).astype(np.float32)
     at = rng.integers(0, 50, _ROWS).astype(np.int32)
@@ -67,7 +67,7 @@ def _cases() -> Iterator[Case]:
 
 
 def _program(case: Case, backend: str) -> tuple[onert.Program, list[Array]] | None:
-    """The case with its integers as inputs of the run, and these; None where it has none, or they must be constant."""
+    """The case with its integers as inputs, and these; None if it has none, or they must be constant."""
     b, given, integers = Builder(), [], []
     for array, type_ in zip(case.inputs, case.input_types(known=False), strict=True):
         if array is None or type_ is None:
@@ -78,8 +78,8 @@ def _program(case: Case, backend: str) -> tuple[onert.Program, list[Array]] | No
         else:
             given.append(b.constant(array, type_.quantization, dtype=type_.dtype))
     try:
-        made = b.add_many(case.op, *given, quantization=case.result_quantization)
-        package = Package((b.model(made),))
+        results = b.add_many(case.op, *given, quantization=case.result_quantization)
+        package = Package((b.model(results),))
         program = onert.compile(package, backends=(backend,), optimize=False, num_threads=1)
     except OnertError:
         return None
@@ -87,13 +87,13 @@ def _program(case: Case, backend: str) -> tuple[onert.Program, list[Array]] | No
 
 
 def _flip(memory: mmap.mmap, most: int) -> None:
-    """Write wild elements and right ones in turn, a bounded number of times or until the other side says stop."""
+    """Alternate between wild and valid elements, a bounded number of times or until told to stop."""
     head = np.frombuffer(memory, np.int64, HEAD // 8)
     here, right, wild = (np.frombuffer(memory, np.uint8, SIZE, HEAD + i * SIZE) for i in range(3))
     parent = os.getppid()
     for _ in range(most):
         count = int(head[0])
-        if head[1] or os.getppid() != parent:  # told to stop, or left alone by a crash
+        if head[1] or os.getppid() != parent:  # told to stop, or orphaned by a crash
             return
         for source in (wild, right):
             here[:count] = source[:count]
@@ -122,7 +122,7 @@ def _run(program: onert.Program, integers: list[Array], memory: mmap.mmap, runs:
 
 
 def main(runs: int, prefix: str = "") -> int:
-    """Run all cases whose names begin so; how many programs that were."""
+    """Run all cases whose names start with `prefix`, and return the number of programs run."""
     memory = mmap.mmap(-1, HEAD + 3 * SIZE)
     child = os.fork()
     if child == 0:

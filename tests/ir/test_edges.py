@@ -1,4 +1,4 @@
-"""Claims about single lines of operations that their cases do not reach."""
+"""Single lines of operations that their cases do not reach."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ F32 = DType.FLOAT32
     ("after", "same"),
     [([1.0, 2.0], True), ([1.0, 3.0], False), ([1.0, 1.0], False), ([0.0, 2.0], False), ([2.0, 0.0], False)],
 )
-def test_a_state_is_unchanged_where_no_bit_is(after: list[float], same: bool) -> None:
+def test_a_state_is_unchanged_only_if_every_bit_is(after: list[float], same: bool) -> None:
     assert _unchanged([np.float32([1, 2])], [np.float32(after)]) is same
 
 
 @pytest.mark.parametrize(("at", "behind", "found"), [(-1, False, 4), (-5, False, 0), (-3, True, 2), (5, True, 5)])
-def test_a_position_counts_from_the_end_where_it_is_negative(at: int, behind: bool, found: int) -> None:
+def test_a_negative_position_counts_from_the_end(at: int, behind: bool, found: int) -> None:
     assert _place(np.array(at), 5, behind=behind) == found
 
 
-def test_a_part_that_does_not_fit_is_an_index_where_it_is_one_entry() -> None:
+def test_errors_of_updates_call_a_part_of_one_entry_an_index() -> None:
     assert broken_rule(1, 0, 5).format(7) == "index 7 is outside of dimension 0 of 5"
     assert broken_rule(3, 1, 5).format(7) == "3 entries from 7 on are not within dimension 1 of 5"
 
 
-def test_a_convolution_of_volumes_counts_the_filter_of_each_output() -> None:
+def test_flops_of_a_3d_convolution_count_one_filter_for_each_output() -> None:
     x, weight, result = ((1, 4, 4, 4, 2), (3, 2, 2, 2, 5), (1, 2, 3, 3, 5))
     types = CallTypes((TensorType(F32, x), TensorType(F32, weight)), (TensorType(F32, result),))
     assert Conv3D().flops(types) == 2 * (2 * 3 * 3 * 5) * (3 * 2 * 2 * 2)
 
 
 @pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
-def test_the_largest_and_their_places_are_as_many_as_windows(padding: Padding) -> None:
+def test_max_pool_with_indices_gives_one_value_and_index_per_window(padding: Padding) -> None:
     op = MaxPoolWithIndices(2, 3, padding, 1, 2)
     x = np.arange(84, dtype=np.float32).reshape(1, 4, 7, 3)
     largest, places = op.evaluate(x)
@@ -62,14 +62,14 @@ def test_the_largest_and_their_places_are_as_many_as_windows(padding: Padding) -
 
 
 @pytest.mark.parametrize("columns", [(0,), (0, 1, 2), (0, -1), (0, 1 << 24)])
-def test_groups_of_words_have_a_column_each(columns: tuple[int, ...]) -> None:
+def test_every_group_of_words_needs_one_column(columns: tuple[int, ...]) -> None:
     op = CountGroups(Weighting.TF, 1, 1, 0, (0,), columns, (3, 5))
     b = Builder()
     with pytest.raises(ModelError, match=f"there are {len(columns)} columns for 2 groups"):
         b.add(op, b.input(TensorType(DType.INT32, (4,)), "x"))
 
 
-def test_no_fewer_boxes_than_none_are_asked_for() -> None:
+def test_a_negative_number_of_boxes_is_rejected() -> None:
     b = Builder()
     boxes, scores = b.input(TensorType(F32, (6, 4)), "boxes"), b.input(TensorType(F32, (6,)), "scores")
     half = b.constant(np.float32(0.5))
@@ -79,7 +79,7 @@ def test_no_fewer_boxes_than_none_are_asked_for() -> None:
         b.add_many(NonMaxSuppression(), boxes, scores, b.constant(np.int32(-1)), half, half)
 
 
-def test_a_module_s_name_stands_for_it_unless_it_has_something_of_that_name() -> None:
+def test_a_lazy_name_is_the_module_itself_unless_the_module_has_that_attribute() -> None:
     get = later("made", {"path": "os.path", "sep": "os.path", "pprint": "pprint"})
     assert get("path") is os.path
     assert get("sep") == os.path.sep
@@ -88,7 +88,7 @@ def test_a_module_s_name_stands_for_it_unless_it_has_something_of_that_name() ->
         get("gone")
 
 
-def test_a_layer_of_blocks_makes_as_many_rounds_as_a_row_has_blocks() -> None:
+def test_a_blockwise_quantised_layer_takes_one_round_per_block_of_a_row() -> None:
     blocks = Quantization((0.5,) * 12, (0,) * 12, 1, 32)
     weight = TensorType(DType.INT8, (6, 64), blocks)
     types = CallTypes((TensorType(F32, (2, 64)), weight), (TensorType(F32, (2, 6)),))
@@ -98,13 +98,13 @@ def test_a_layer_of_blocks_makes_as_many_rounds_as_a_row_has_blocks() -> None:
 
 
 @pytest.mark.parametrize(("descending", "order"), [(False, [1, 2, 0, 3]), (True, [0, 3, 2, 1])])
-def test_tensors_are_sorted_by_the_first_of_them(descending: bool, order: list[int]) -> None:
+def test_tensors_are_sorted_by_the_first_one(descending: bool, order: list[int]) -> None:
     rows = [np.float32([3, 1, 2, 3]), np.float32([9, 8, 0, 1])]
-    context: Any = None  # which no comparison asks
+    context: Any = None  # not used by any comparison here
     assert list(HloSort(body=1, dimension=0, descending=descending)._order(context, rows)) == order
 
 
-def test_what_is_beyond_the_reach_of_a_place_has_no_share() -> None:
+def test_elements_outside_the_filter_of_an_interpolated_position_have_weight_zero() -> None:
     _, shares = Interpolate(Interpolation.LINEAR, (1,), antialias=True)._taps(np.array([0.0, 1.3, 7.9]), 0.4)
     assert shares.min() == 0
     np.testing.assert_allclose(shares.sum(axis=1), 1)

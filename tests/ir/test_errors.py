@@ -1,4 +1,4 @@
-"""Claims about errors: one line that is safe to print, whatever names a file has."""
+"""Errors are one line that is safe to print, whatever names a file contains."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from onert.tools import bundle, inspect, run
         ("größe · 名前", "größe · 名前"),
     ],
 )
-def test_what_a_terminal_would_act_on_is_escaped(kind: type[OnertError], name: str, shown: str) -> None:
+def test_control_characters_are_escaped(kind: type[OnertError], name: str, shown: str) -> None:
     assert str(kind(f"tensor {name} is wrong")) == f"tensor {shown} is wrong"
     assert str(kind(f"model: {kind(name)}")) == f"model: {shown}"
 
 
 @pytest.mark.parametrize("length", [MAX_SENTENCE + 1, 1 << 20])
-def test_a_sentence_is_never_longer_than_a_few_pages(length: int) -> None:
+def test_long_sentences_are_shortened(length: int) -> None:
     text = str(ModelError("begins " + "x" * length + " ends"))
     assert len(text) < MAX_SENTENCE + 100
     assert text.startswith("begins xxx")
@@ -42,7 +42,7 @@ def test_a_sentence_is_never_longer_than_a_few_pages(length: int) -> None:
 
 
 def test_every_tool_prints_names_of_a_model_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A name can neither act on a terminal nor end a comment in C."""
+    """A name can neither control a terminal nor end a C comment."""
     evil = 'a\x1b[2J\nb"*/ <x> #include <y> /*\u202e'
     row = TensorType(DType.FLOAT32, (1, 3))
     content = litert.one_operator("ADD", ("AddOptions", {}), CallTypes((row, row), (row,)), {})
@@ -64,8 +64,8 @@ def test_every_tool_prints_names_of_a_model_on_one_line(tmp_path: Path, capsys: 
         (bundle.main, ["-o", str(tmp_path), "--name", "b"]),
     ):
         assert main([str(file), *arguments]) == 0
-        said = capsys.readouterr()
-        for line in (said.out + said.err).split("\n"):
+        printed = capsys.readouterr()
+        for line in (printed.out + printed.err).split("\n"):
             assert line.isprintable(), line
     header = (tmp_path / "b.h").read_text()
     assert evil not in header

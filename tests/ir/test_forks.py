@@ -1,4 +1,4 @@
-"""Claims about forks: none comes while another thread is in a section, and none is waited for by the one that forks."""
+"""A fork waits for sections of other threads, and never for those of the forking thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_fork_waits_until_other_threads_have_left_their_sections(monkeypatch: 
     found.enter(section)
 
     class Clock:
-        """Tells when the fork waits."""
+        """Signals that the fork waits."""
 
         monotonic = staticmethod(forks.time.monotonic)
 
@@ -37,16 +37,16 @@ def test_a_fork_waits_until_other_threads_have_left_their_sections(monkeypatch: 
     assert not forking.is_alive()
 
 
-def test_a_thread_does_not_wait_for_sections_of_its_own() -> None:
+def test_a_thread_does_not_wait_for_its_own_sections() -> None:
     found = Forks()
     found.enter(Section())
     found.before()
-    found.enter(Section())  # while it forks itself
+    found.enter(Section())  # while this thread forks
     found.after_in_parent()
     assert not found._forking
 
 
-def test_a_child_has_no_sections_of_other_threads() -> None:
+def test_a_child_process_has_no_sections_of_other_threads() -> None:
     found, own, others = Forks(), Section(), Section()
     found.enter(own)
     other = Thread(target=found.enter, args=(others,))

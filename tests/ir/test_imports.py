@@ -1,11 +1,11 @@
-"""Claims about modules that are imported by name."""
+"""Modules imported in advance by name."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-BEGUN = """
+SCRIPT = """
 import sys
 from threading import stack_size
 from time import monotonic, sleep
@@ -15,7 +15,7 @@ imports.begin("onert.no_such_module")
 imports.begin("mailbox")
 print(imports.module("onert.frontend.tnn.structure") is sys.modules["onert.frontend.tnn.structure"])
 print("mailbox" in sys.modules)
-stack_size(1 << 45)  # of which the system has none for a thread
+stack_size(1 << 45)  # more than any thread can have
 imports.begin("onert.frontend.tnn.weights")
 print(imports.module("onert.frontend.tnn.weights").__name__)
 try:
@@ -25,13 +25,13 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_what_is_begun_is_there_or_wrong_when_somebody_asks_for_it() -> None:
-    """Strangers' modules are not begun: those may need the main thread."""
-    said = subprocess.run([sys.executable, "-c", BEGUN], check=True, capture_output=True, text=True)
-    assert said.stdout.splitlines() == [
+def test_modules_begun_in_advance_are_available_or_fail_when_requested() -> None:
+    """Modules of other packages are not imported in advance: they may need the main thread."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
         "True",
         "False",
         "onert.frontend.tnn.weights",
         "No module named 'onert.no_such_module'",
     ]
-    assert said.stderr == ""
+    assert done.stderr == ""

@@ -1,6 +1,6 @@
-"""Rounding, saturation and zero points of integer arithmetic, at the very numbers where they decide.
+"""Rounding, saturation and zero points of integer arithmetic, at the numbers where they matter.
 
-What must come out is worked out with Python's own integers and fractions, from the definitions.
+Expected values are computed from the definitions with Python's integers and fractions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def integers(*values: int) -> Array:
 
 
 def nearest(x: Fraction) -> int:
-    """The nearest integer, halves away from zero."""
+    """The nearest integer, with halves rounded away from zero."""
     return math.floor(x + Fraction(1, 2)) if x >= 0 else -math.floor(-x + Fraction(1, 2))
 
 
@@ -63,28 +63,28 @@ BELOW_HALF = float(np.nextafter(0.5, 0))
         (2.0**52 + 1, 2**52 + 1), (4503599627370495.5, 2**52),
     ],
 )  # fmt: skip
-def test_halves_go_away_from_zero_and_nothing_else_does(x: float, rounded: int) -> None:
+def test_only_halves_are_rounded_away_from_zero(x: float, rounded: int) -> None:
     assert round_half_away(np.array([x]))[0] == rounded == nearest(Fraction(x))
 
 
 @pytest.mark.parametrize(("ratio", "stored"), [(2.5, 8), (-2.5, 2), (2.4999998, 7), (-2.4999998, 3), (0.49999997, 5)])
-def test_reals_are_stored_as_the_nearest_integer(ratio: float, stored: int) -> None:
+def test_reals_are_quantised_to_the_nearest_integer(ratio: float, stored: int) -> None:
     q = Quantization((0.5,), (5,))
     assert quantize(np.array([ratio / 2], np.float32), q, DType.INT8).tolist() == [stored]
 
 
-def test_what_is_no_number_is_stored_as_the_zero_point_and_infinities_saturate() -> None:
+def test_nan_is_quantised_to_the_zero_point_and_infinities_saturate() -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1e30], np.float32)
     with np.errstate(invalid="ignore"):
         assert quantize(x, Quantization((0.5,), (7,)), DType.INT8).tolist() == [7, 127, -128, 127]
 
 
-def test_the_zero_point_is_taken_away_before_integers_become_floats() -> None:
+def test_the_zero_point_is_subtracted_before_conversion_to_float() -> None:
     stored = np.array([(1 << 30) + 1, (1 << 30) - 1], np.int32)
     assert dequantize(stored, Quantization((1.0,), (1 << 30,))).tolist() == [1.0, -1.0]
 
 
-def test_a_last_block_that_is_not_full_has_its_own_scale() -> None:
+def test_an_incomplete_last_block_has_its_own_scale() -> None:
     q = Quantization((1.0, 2.0, 4.0, 8.0), (0,) * 4, axis=1, block_size=3)
     assert dequantize(np.ones((2, 4), np.int8), q).tolist() == [[1, 1, 1, 2], [4, 4, 4, 8]]
 
@@ -115,12 +115,12 @@ def test_a_multiplier_has_the_nearest_mantissa(real: float) -> None:
     mantissa = nearest(Fraction(fraction) * 2**31)
     if mantissa == 2**31:
         mantissa, exponent = 2**30, exponent + 1
-    wanted = (0, 0) if exponent < -31 else (INT32_MAX, 30) if exponent > 30 else (mantissa, exponent)
-    assert (found.mantissa, found.shift) == wanted
-    assert [int(part[0]) for part in quantize_multipliers([real])] == list(wanted)
+    expected = (0, 0) if exponent < -31 else (INT32_MAX, 30) if exponent > 30 else (mantissa, exponent)
+    assert (found.mantissa, found.shift) == expected
+    assert [int(part[0]) for part in quantize_multipliers([real])] == list(expected)
 
 
-def test_the_smallest_multipliers_are_not_lost() -> None:
+def test_the_smallest_multipliers_do_not_underflow() -> None:
     assert quantize_multiplier(2.0**-32) == Multiplier(1 << 30, -31)
     assert quantize_multiplier(2.0**-33) == Multiplier(0, 0)
 
@@ -133,17 +133,17 @@ PRODUCTS = [
 
 @pytest.mark.parametrize(("a", "b"), PRODUCTS)
 def test_a_doubling_product_rounds_ties_up_and_saturates(a: int, b: int) -> None:
-    wanted = min(math.floor(Fraction(a * b, 1 << 31) + Fraction(1, 2)), INT32_MAX)
-    assert saturating_rounding_doubling_high_mul(integers(a), b).tolist() == [wanted]
+    expected = min(math.floor(Fraction(a * b, 1 << 31) + Fraction(1, 2)), INT32_MAX)
+    assert saturating_rounding_doubling_high_mul(integers(a), b).tolist() == [expected]
 
 
 @pytest.mark.parametrize("x", [0, 1, -1, 2, -2, 3, -3, 6, -6, 7, -7, 1000003, INT32_MAX, INT32_MIN])
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 31])
-def test_a_power_of_two_divides_to_the_nearest_halves_away_from_zero(x: int, exponent: int) -> None:
+def test_division_by_a_power_of_two_rounds_halves_away_from_zero(x: int, exponent: int) -> None:
     assert rounding_divide_by_pot(integers(x), exponent).tolist() == [nearest(Fraction(x, 1 << exponent))]
 
 
-def test_a_sum_that_is_shifted_out_of_32_bits_wraps() -> None:
+def test_a_left_shift_beyond_32_bits_wraps() -> None:
     # 2**30 + 1 shifted left by 1 is -2**31 + 2 in 32 bits; times 1 - 2**-31.
     found = multiply_by_quantized_multiplier(integers((1 << 30) + 1), INT32_MAX, 1)
     assert found.tolist() == [math.floor(Fraction(((-1 << 31) + 2) * INT32_MAX, 1 << 31) + Fraction(1, 2))]
@@ -153,14 +153,14 @@ def test_a_sum_that_is_shifted_out_of_32_bits_wraps() -> None:
     "mantissa", [1 << 30, (1 << 30) + 40000, 0x7FFEFFFF, 0x7FFF0000, 0x7FFF7FFF, 0x7FFF8000, INT32_MAX]
 )
 @pytest.mark.parametrize("x", [1, -1, 12345678901, -12345678901, (1 << 46) - 1])
-def test_wide_sums_are_scaled_by_16_bits(mantissa: int, x: int) -> None:
+def test_64_bit_sums_are_scaled_by_a_16_bit_mantissa(mantissa: int, x: int) -> None:
     short = (mantissa + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
-    wanted = math.floor(Fraction(x * short, 1 << 18) + Fraction(1, 2))
-    assert multiply_by_quantized_multiplier_64(integers(x), mantissa, -3).tolist() == [wanted]
+    expected = math.floor(Fraction(x * short, 1 << 18) + Fraction(1, 2))
+    assert multiply_by_quantized_multiplier_64(integers(x), mantissa, -3).tolist() == [expected]
 
 
-def test_bounds_of_an_activation_are_divided_in_single_precision() -> None:
-    scale = 6 / 127.5  # in double precision the quotient lies just at a half, in single beside it
+def test_activation_bounds_are_divided_in_single_precision() -> None:
+    scale = 6 / 127.5  # in double precision the quotient is exactly a half, in single precision close to it
     found = activation_range(0.0, 6.0, scale, -128, (-128, 127))
     ratio = float(np.float32(6.0) / np.float32(scale))
     assert found == (-128, min(127, -128 + nearest(Fraction(ratio))))
@@ -169,8 +169,8 @@ def test_bounds_of_an_activation_are_divided_in_single_precision() -> None:
         assert activation_range(None, real, scale, 0, (-32768, 32767))[1] == nearest(Fraction(ratio))
 
 
-def test_single_precision_decides_bounds() -> None:
-    """Scales at which the quotient in double precision rounds to another integer."""
+def test_single_and_double_precision_give_different_activation_bounds() -> None:
+    """Scales for which the quotient in double precision rounds to another integer."""
     rng = np.random.default_rng(0)
     scales = 6.0 / (rng.integers(1, 32000, 20000) + 0.5)
     single = [nearest(Fraction(float(np.float32(6.0) / np.float32(s)))) for s in scales]
@@ -206,18 +206,18 @@ def computed(op: Op, given: list[tuple[Array, TensorType]], scale: float, zero: 
 
 @pytest.mark.parametrize("zeros", [(3, 3, 3), (10, -7, 3), (0, 5, 5), (5, 0, 0)])
 @pytest.mark.parametrize("scales", [(0.5, 0.5, 0.5), (0.5, 0.25, 1.0), (0.25, 0.25, 0.5)])
-def test_joined_tensors_are_moved_to_the_result_s_scale_and_zero_point(
+def test_concatenated_tensors_are_requantised_to_the_scale_of_the_result(
     zeros: tuple[int, int, int], scales: tuple[float, float, float]
 ) -> None:
     arrays = [np.arange(-120, 121, 7, np.int8), np.arange(-100, 101, 9, np.int8)]
     given = [typed(a, s, z) for a, s, z in zip(arrays, scales, zeros, strict=False)]
     found = computed(Concat(0), given, scales[2], zeros[2])
-    wanted = [
+    expected = [
         min(max(nearest((int(v) - z) * Fraction(s) / Fraction(scales[2])) + zeros[2], -128), 127)
         for a, s, z in zip(arrays, scales, zeros, strict=False)
         for v in a
     ]
-    assert found.tolist() == wanted
+    assert found.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_joined_tensors_are_moved_to_the_result_s_scale_and_zero_point(
 @pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB])
 def test_sums_of_16_bit_numbers_saturate_at_both_ends(kind: BinaryKind, x: int, y: int) -> None:
     given = [typed(np.array([v], np.int16), 2.0**-10, 0) for v in (x, y)]
-    wanted = x + y if kind is BinaryKind.ADD else x - y
+    expected = x + y if kind is BinaryKind.ADD else x - y
     found = computed(Binary(kind, power_of_two=True), given, 2.0**-10, 0)
-    assert found.tolist() == [min(max(wanted, -32768), 32767)]
+    assert found.tolist() == [min(max(expected, -32768), 32767)]
 
 
 def test_large_logits_do_not_overflow() -> None:
@@ -238,7 +238,7 @@ def test_large_logits_do_not_overflow() -> None:
     np.testing.assert_allclose(found, [[1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0]], rtol=1e-6)
 
 
-def test_half_floats_are_computed_in_single_precision_and_rounded_once() -> None:
+def test_float16_is_computed_in_single_precision_and_rounded_once() -> None:
     y = np.linspace(-8, 8, 999).astype(np.float16)
     t = TensorType(DType.FLOAT16, y.shape)
     (found,) = evaluate(Unary(UnaryKind.LOGISTIC), [y], CallTypes((t,), (t,)))
@@ -256,14 +256,14 @@ def test_floats_are_cast_towards_zero_and_saturate(target: DType, stored: list[i
     assert found.tolist() == stored
 
 
-# ---- what is counted
+# ---- counts of arithmetic
 
 
 def f32(*shape: int) -> TensorType:
     return TensorType(DType.FLOAT32, shape)
 
 
-COUNTED: list[tuple[Op, list[TensorType], list[TensorType], int]] = [
+COSTS: list[tuple[Op, list[TensorType], list[TensorType], int]] = [
     (BatchMatMul(), [f32(2, 3, 5), f32(2, 5, 7)], [f32(2, 3, 7)], 2 * 2 * 3 * 7 * 5),
     (FullyConnected(), [f32(4, 5), f32(7, 5), f32(7)], [f32(4, 7)], 2 * 4 * 7 * 5),
     (Conv2D(), [f32(1, 6, 6, 3), f32(8, 3, 2, 3), f32(8)], [f32(1, 4, 5, 8)], 2 * 4 * 5 * 8 * 3 * 2 * 3),
@@ -279,8 +279,8 @@ COUNTED: list[tuple[Op, list[TensorType], list[TensorType], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "inputs", "outputs", "flops"), COUNTED, ids=lambda v: getattr(v, "label", None))
-def test_arithmetic_is_counted_as_products_and_sums(op: Op, inputs: Any, outputs: Any, flops: int) -> None:
+@pytest.mark.parametrize(("op", "inputs", "outputs", "flops"), COSTS, ids=lambda v: getattr(v, "label", None))
+def test_flops_count_products_and_sums(op: Op, inputs: Any, outputs: Any, flops: int) -> None:
     found = cost(op, CallTypes(tuple(inputs), tuple(outputs)))
     assert found.flops == flops
     assert found.nbytes == sum(4 * math.prod(t.shape) for t in (*inputs, *outputs))

@@ -1,4 +1,4 @@
-"""Scales and zero points are frozen numbers in arrays, however many there are."""
+"""Scales and zero points are immutable arrays of numbers, however many there are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _blocks(count: int, last: float = 0.5) -> Quantization:
     return Quantization(scales, np.zeros(count, np.int64), 1, 32)
 
 
-def test_values_with_the_same_scales_are_equal() -> None:
+def test_parameters_with_the_same_scales_are_equal() -> None:
     assert _blocks(5000) == _blocks(5000)
     assert hash(_blocks(5000)) == hash(_blocks(5000))
     assert _blocks(5000) != _blocks(5000, 0.75)
@@ -24,13 +24,13 @@ def test_values_with_the_same_scales_are_equal() -> None:
     assert Quantization((0.5, 0.5), (0, 0), 0) != Quantization((0.5,), (0,), 0)
 
 
-def test_numbers_that_are_all_the_same_lie_in_memory_once() -> None:
+def test_identical_zero_points_are_stored_once() -> None:
     zeros = _blocks(5000).zero_points
     assert (len(zeros.stored), len(zeros), zeros[4999], list(zeros[:3])) == (1, 5000, 0, [0, 0, 0])
     assert np.asarray(zeros).shape == (5000,)
 
 
-def test_nobody_writes_to_scales() -> None:
+def test_scales_are_read_only_copies() -> None:
     given = np.array([0.25, 0.5])
     quantization = Quantization(given, (0, 0), 0)
     given[0] = 1.0
@@ -40,7 +40,7 @@ def test_nobody_writes_to_scales() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 256, 257, 5000])
-def test_scales_survive_the_cache(count: int) -> None:
+def test_scales_survive_encoding_for_the_cache(count: int) -> None:
     document, buffers = encode(_blocks(count), Records())
     assert decode(memoryview(document), [memoryview(b) for b in buffers], Records()) == _blocks(count)
 
@@ -55,6 +55,8 @@ def test_scales_survive_the_cache(count: int) -> None:
         ((), (), "no scale"),
     ],
 )
-def test_what_is_no_scale_is_refused(scales: tuple[float, ...], zeros: tuple[int, ...], message: str) -> None:
+def test_invalid_scales_and_zero_points_are_rejected(
+    scales: tuple[float, ...], zeros: tuple[int, ...], message: str
+) -> None:
     with pytest.raises(RuleError, match=message):
         Quantization(scales, zeros, 0)

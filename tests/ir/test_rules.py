@@ -1,4 +1,4 @@
-"""Rules about axes, indices, windows and shapes, at the numbers where one more is too many."""
+"""Rules about axes, indices, windows and shapes, at the limits."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def ints(*values: Any) -> Array:
     return np.array(values, np.int32)
 
 
-REFUSED: dict[str, tuple[Op, list[Array]]] = {
-    "an index behind the last": (Gather(), [ROW, ints(5)]),
+REJECTED: dict[str, tuple[Op, list[Array]]] = {
+    "an index after the last": (Gather(), [ROW, ints(5)]),
     "an index before the first": (Gather(), [ROW, ints(-1)]),
-    "a place behind the last": (GatherNd(), [ROW, ints([5])]),
-    "an axis behind the last": (Gather(1), [ROW, ints(0)]),
-    "a slice that begins behind the end": (Slice(), [ROW, ints(6), ints(-1)]),
-    "a slice that goes beyond the end": (Slice(), [ROW, ints(4), ints(2)]),
-    "a shrunk index behind the last": (StridedSlice(shrink_axis_mask=1), [ROW, ints(5), ints(6), ints(1)]),
+    "indices after the last": (GatherNd(), [ROW, ints([5])]),
+    "an axis after the last": (Gather(1), [ROW, ints(0)]),
+    "a slice that begins after the end": (Slice(), [ROW, ints(6), ints(-1)]),
+    "a slice that ends after the end": (Slice(), [ROW, ints(4), ints(2)]),
+    "a shrunk index after the last": (StridedSlice(shrink_axis_mask=1), [ROW, ints(5), ints(6), ints(1)]),
     "a reflected margin as wide as the whole": (MirrorPad(), [ROW, ints([5, 0])]),
     "a repeated margin wider than the whole": (MirrorPad(Mirror.SYMMETRIC), [ROW, ints([0, 6])]),
 }
 
 
-@pytest.mark.parametrize(("op", "arrays"), REFUSED.values(), ids=REFUSED.keys())
-def test_one_more_is_refused(op: Op, arrays: list[Array]) -> None:
-    if not isinstance(op, GatherNd):  # its indices are looked at in the run
+@pytest.mark.parametrize(("op", "arrays"), REJECTED.values(), ids=REJECTED.keys())
+def test_one_beyond_the_limit_is_rejected(op: Op, arrays: list[Array]) -> None:
+    if not isinstance(op, GatherNd):  # its indices are checked at run time
         with pytest.raises(RuleError):
             infer(op, tuple(type_of(a) for a in arrays))
     types = CallTypes(tuple(type_of(a) for a in arrays), (TensorType(DType.INT32, (1,)),))
@@ -69,20 +69,20 @@ ALLOWED: dict[str, tuple[Op, list[Array], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize(("op", "arrays", "wanted"), ALLOWED.values(), ids=ALLOWED.keys())
-def test_the_last_is_allowed(op: Op, arrays: list[Array], wanted: list[int]) -> None:
-    assert computed(op, *arrays).tolist() == wanted
+@pytest.mark.parametrize(("op", "arrays", "expected"), ALLOWED.values(), ids=ALLOWED.keys())
+def test_the_limit_itself_is_allowed(op: Op, arrays: list[Array], expected: list[int]) -> None:
+    assert computed(op, *arrays).tolist() == expected
 
 
 @pytest.mark.parametrize(
-    ("begin_mask", "begin", "stride", "wanted"),
+    ("begin_mask", "begin", "stride", "expected"),
     [(0, 2, 1, 2), (0, -1, 1, 4), (1, 2, 1, 0), (1, 4, 1, 0), (0, 3, -1, 3), (1, 3, -1, 3)],
 )
-def test_a_masked_begin_of_an_axis_that_is_shrunk_is_the_first_index(
-    begin_mask: int, begin: int, stride: int, wanted: int
+def test_a_masked_begin_of_a_shrunk_axis_is_the_first_index(
+    begin_mask: int, begin: int, stride: int, expected: int
 ) -> None:
     op = StridedSlice(begin_mask=begin_mask, shrink_axis_mask=1)
-    assert computed(op, ROW, ints(begin), ints(begin + stride), ints(stride)).tolist() == wanted
+    assert computed(op, ROW, ints(begin), ints(begin + stride), ints(stride)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_a_masked_begin_of_an_axis_that_is_shrunk_is_the_first_index(
         (5, 9, 2, 1, None), (5, 3, 3, 2, 1), (4, 3, 3, 2, 0), (1, 3, 2, 2, None), (2, 3, 2, 2, 0),
     ],
 )  # fmt: skip
-def test_a_window_just_outside_gives_nothing_and_one_farther_off_is_refused(
+def test_a_window_slightly_too_large_gives_no_outputs_and_a_larger_one_is_rejected(
     inputs: int, size: int, stride: int, dilation: int, outputs: int | None
 ) -> None:
-    # C's division of `inputs - extent + stride` by the stride cuts what is negative to 0.
+    # C's division of `inputs - extent + stride` by the stride truncates a negative quotient to 0.
     window = Window(size, stride, dilation, Padding.VALID)
     if outputs is None:
         with pytest.raises(RuleError, match="is larger than the"):
@@ -116,17 +116,17 @@ def test_axes_are_counted_from_either_end(axis: int, rank: int, found: int) -> N
     ("a", "b", "shape"),
     [((None,), (3,), (3,)), ((None,), (1,), (None,)), ((None,), (None,), (None,)), ((2, 1), (None, 5), (2, 5))],
 )
-def test_an_unknown_dimension_broadcasts_to_what_it_must_be(a: Shape, b: Shape, shape: Shape) -> None:
+def test_an_unknown_dimension_broadcasts_to_the_other_one(a: Shape, b: Shape, shape: Shape) -> None:
     assert broadcast([a, b]) == broadcast([b, a]) == shape
 
 
 @pytest.mark.parametrize("shape", [(0, 1 << 41), (1 << 21, 1 << 21), (1,) * 17, (-1,)])
-def test_shapes_that_no_tensor_may_have_are_refused(shape: tuple[int, ...]) -> None:
+def test_invalid_shapes_are_rejected(shape: tuple[int, ...]) -> None:
     with pytest.raises(RuleError):
         shapes_ok(TensorType(DType.INT8, shape))
 
 
-def test_what_two_calls_differ_in_is_unknown() -> None:
+def test_dimensions_that_differ_between_calls_are_unknown() -> None:
     a, b = (TensorType(DType.INT8, shape) for shape in ((2, 3, None), (2, 4, 5)))
     assert join(a, b).shape == join(b, a).shape == (2, None, None)
 
@@ -144,7 +144,7 @@ def test_what_two_calls_differ_in_is_unknown() -> None:
         (np.array([b"a"], object), np.array([b"b"], object), False),
     ],
 )  # fmt: skip
-def test_constants_are_equal_where_their_bits_and_shapes_are(a: Array, b: Array, equal: bool) -> None:
+def test_constants_are_equal_if_their_bits_types_and_shapes_are(a: Array, b: Array, equal: bool) -> None:
     assert (Constant(a) == Constant(b)) is equal
 
 
@@ -153,7 +153,7 @@ def content(data: bytes) -> Content:
 
 
 @pytest.mark.parametrize("at", [0, 4095, 100_000 - 4096, 99_999])
-def test_contents_that_differ_near_an_end_have_two_outlines(at: int) -> None:
+def test_contents_that_differ_near_an_end_have_different_outlines(at: int) -> None:
     data = bytearray(100_000)
     first = content(bytes(data)).outline
     data[at] = 1
@@ -161,7 +161,7 @@ def test_contents_that_differ_near_an_end_have_two_outlines(at: int) -> None:
     assert content(bytes(99_999)).outline != first
 
 
-def test_contents_of_one_outline_are_told_apart_by_their_digests() -> None:
+def test_contents_with_equal_outlines_have_different_digests() -> None:
     data = bytearray(100_000)
     first = content(bytes(data))
     data[50_000] = 1

@@ -1,4 +1,4 @@
-"""What `text` writes, `parse` reads back as an equal value; what it cannot read it refuses with the place."""
+"""`parse` reads what `text` writes as an equal value, and rejects anything else with its position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES: list[Case] = [
 
 
 def _model(case: Case) -> Subgraph:
-    """One operation as a subgraph: constants where the case has them, inputs elsewhere."""
+    """One operation as a subgraph: constants where the case has constants, inputs otherwise."""
     types = case.types()
     operands: list[Operand] = []
     inputs: list[int | None] = []
@@ -50,7 +50,7 @@ def _model(case: Case) -> Subgraph:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
-def test_every_operation_is_read_back_as_it_was(case: Case) -> None:
+def test_every_operation_is_read_back_unchanged(case: Case) -> None:
     subgraph = _model(case)
     assert parse_subgraph(text(subgraph)) == subgraph
 
@@ -95,7 +95,7 @@ def _wide() -> Subgraphs:
     return b.model([y])
 
 
-def test_variables_and_what_updates_them_are_read_back() -> None:
+def test_variables_and_their_updates_are_read_back() -> None:
     model = _wide()
     assert parse(text(model)) == model
 
@@ -107,8 +107,8 @@ def test_shipped_models_are_read_back(name: str) -> None:
 
 
 @needs_shared
-def test_cases_of_others_are_read_back() -> None:
-    """Control flow, state, signatures: what real converters write."""
+def test_models_of_other_converters_are_read_back() -> None:
+    """Control flow, state and signatures as real converters write them."""
     files = sorted((SHARED / "conformance" / "nnapi").glob("*while*.tflite"))
     assert files
     for file in [*files, SHARED / "models" / "samsung-one-vscode" / "while_000.circle"]:
@@ -118,21 +118,21 @@ def test_cases_of_others_are_read_back() -> None:
 
 _GOOD = text(_wide())
 BAD = {
-    "an end in the middle": (_GOOD[: len(_GOOD) // 2], r"line \d+"),
-    "an operation nobody knows": (_GOOD.replace("Binary", "Trinary"), "Trinary"),
-    "an attribute nobody knows": (_GOOD.replace("power_of_two", "power_of_three"), "power_of_three"),
-    "a kind nobody knows": (_GOOD.replace("BinaryKind.ADD", "BinaryKind.PLUS"), "PLUS"),
-    "a type nobody knows": (_GOOD.replace("f32", "f33", 1), "f33"),
-    "words behind the end": (_GOOD + "more", r"line \d+"),
+    "an early end": (_GOOD[: len(_GOOD) // 2], r"line \d+"),
+    "an unknown operation": (_GOOD.replace("Binary", "Trinary"), "Trinary"),
+    "an unknown attribute": (_GOOD.replace("power_of_two", "power_of_three"), "power_of_three"),
+    "an unknown kind": (_GOOD.replace("BinaryKind.ADD", "BinaryKind.PLUS"), "PLUS"),
+    "an unknown type": (_GOOD.replace("f32", "f33", 1), "f33"),
+    "words after the end": (_GOOD + "more", r"line \d+"),
     "a control character": (_GOOD.replace("model", "mo\x00del", 1), r"line 1"),
     "nothing": ("", "expected"),
     "endless nesting": ("model " + "(" * 100_000, "line 1"),
 }
 
 
-@pytest.mark.parametrize(("source", "says"), BAD.values(), ids=BAD.keys())
-def test_what_is_no_model_is_refused_with_the_place(source: str, says: str) -> None:
-    with pytest.raises(ModelError, match=says):
+@pytest.mark.parametrize(("source", "message"), BAD.values(), ids=BAD.keys())
+def test_invalid_text_is_rejected_with_its_position(source: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         parse(source)
 
 
@@ -147,7 +147,7 @@ def test_one_wrong_letter_gives_a_model_or_a_model_error(at: int, letter: str) -
     assert isinstance(found, Subgraphs | ModelError)
 
 
-def test_text_without_constants_says_how_large_they_are() -> None:
+def test_text_without_constants_states_their_sizes() -> None:
     b = Builder()
     x = b.constant(np.arange(100, dtype=np.float32), name="table")
     assert "<400 bytes>" in text(b.model([b.add(Unary(UnaryKind.RELU), x)]), constants=False)

@@ -1,4 +1,4 @@
-"""Claims about the methods that frozen classes are given instead of ones that attrs would write and compile."""
+"""The methods of frozen classes that replace those which attrs would generate and compile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Named(Told):
         return "named"
 
 
-def test_values_are_equal_where_their_fields_are_and_told_by_them() -> None:
+def test_values_are_compared_hashed_and_printed_by_their_fields() -> None:
     assert Point(1, (2,)) == Point(1, (2,))
     assert hash(Point(1, (2,))) == hash(Point(1, (2,)))
     assert Point(1) != Point(2)
@@ -40,9 +40,9 @@ def test_values_are_equal_where_their_fields_are_and_told_by_them() -> None:
     assert repr(Point(1, (2,))) == "Point(x=1, y=(2,))"
 
 
-def test_what_is_only_told_by_its_fields_equals_itself() -> None:
+def test_objects_compared_by_identity_are_printed_by_their_fields() -> None:
     place = Place(1)
-    assert place == place  # what is claimed
+    assert place == place  # this is the claim
     assert place != Place(1)
     assert len({place, Place(1), place}) == 2
     assert repr(place) == "Place(x=1)"

@@ -1,4 +1,4 @@
-"""The verifier refuses every broken rule with the place and the value, and nothing else."""
+"""The verifier rejects every broken rule with its place and the value, and accepts everything else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _F32 = TensorType(DType.FLOAT32, (2, 3))
 
 
 def _good() -> Subgraph:
-    """x (0), a constant (1), their sum (2), relu of it (3)."""
+    """x (0), a constant (1), their sum (2), its relu (3)."""
     b = Builder()
     x = b.input(_F32, "x")
     total = b.add(Binary(BinaryKind.ADD), x, b.constant(np.ones(3, np.float32)))
@@ -68,7 +68,7 @@ _BAD: dict[str, tuple[Callable[[Subgraph], Subgraph], str]] = {
         "tensor 2 is read before anything writes it",
     ),
     "written twice": (lambda g: _operation(g, 1, outputs=(2,)), "tensor 2 is written, but it has elements already"),
-    "an output nobody writes": (lambda g: evolve(g, operations=g.operations[:1]), "tensor 3 is an output, but nothing"),
+    "an unwritten output": (lambda g: evolve(g, operations=g.operations[:1]), "tensor 3 is an output, but nothing"),
     "too few operands": (lambda g: _operation(g, 0, inputs=(0,)), "operation 0"),
     "too many results": (
         lambda g: _operation(_operand(g, 3, g.operands[3]), 1, outputs=(3, 3)),
@@ -98,21 +98,21 @@ _BAD: dict[str, tuple[Callable[[Subgraph], Subgraph], str]] = {
 }
 
 
-@pytest.mark.parametrize(("broken", "says"), _BAD.values(), ids=_BAD.keys())
-def test_a_broken_rule_is_named_with_its_place(broken: Callable[[Subgraph], Subgraph], says: str) -> None:
+@pytest.mark.parametrize(("broken", "message"), _BAD.values(), ids=_BAD.keys())
+def test_a_broken_rule_is_named_with_its_place(broken: Callable[[Subgraph], Subgraph], message: str) -> None:
     with pytest.raises(ModelError, match=r"^subgraph 0 'main', ") as found:
         verify(Subgraphs((broken(_good()),)))
     assert "\n" not in str(found.value)
-    found.match(says)
+    found.match(message)
 
 
-def test_models_that_keep_the_rules_pass() -> None:
+def test_valid_models_pass() -> None:
     made = Subgraphs((_good(),), (Signature("s", 0, (SignatureTensor("x", 0),), (SignatureTensor("y", 3),)),))
     models = [made]
     for name in ("digits_float", "digits_int8"):
         models += onert.load(REPOSITORY / "nnpackage/examples" / name).models
     for model in models:
-        verify(model)  # raises where a rule is broken
+        verify(model)  # raises if a rule is broken
         assert [list(problems(graph)) for graph in model.subgraphs] == [[]] * len(model)
 
 
@@ -121,7 +121,7 @@ def _calling(called: int) -> Subgraph:
 
 
 @pytest.mark.parametrize(
-    ("model", "says"),
+    ("model", "message"),
     [
         (Subgraphs(()), "no subgraph"),
         (Subgraphs((_calling(3),)), "runs subgraph 3, expected 0 to 0"),
@@ -129,8 +129,8 @@ def _calling(called: int) -> Subgraph:
         (Subgraphs((_good(),), (Signature("s", 2, (), ()),)), "signature 's' names subgraph 2"),
         (Subgraphs((_good(),), (Signature("s", 0, (SignatureTensor("x", 2),), ()),)), "names tensor 2, expected one"),
     ],
-    ids=["no subgraph", "a call of nothing", "a circle", "a signature of nothing", "a signature of no input"],
+    ids=["no subgraph", "a call of no subgraph", "a cycle", "a signature of no subgraph", "a signature of no input"],
 )
-def test_what_subgraphs_say_of_one_another_is_checked(model: Subgraphs, says: str) -> None:
-    with pytest.raises(ModelError, match=says):
+def test_references_between_subgraphs_are_checked(model: Subgraphs, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         verify(model)

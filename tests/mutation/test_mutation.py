@@ -88,7 +88,7 @@ def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
 
 def test_a_fault_in_a_copy_of_the_repository_is_noticed_there(tmp_path: Path) -> None:
     copy_tree(tmp_path)
-    test = "tests/ir/test_numbers.py::test_halves_go_away_from_zero_and_nothing_else_does"
+    test = "tests/ir/test_numbers.py::test_only_halves_are_rounded_away_from_zero"
     fault = Fault("", 1, "onert/ir/quant.py", "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", (test,))
     assert attempt(tmp_path, fault).by.startswith(test)
 
