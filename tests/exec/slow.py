@@ -18,7 +18,7 @@ from onert.ir import Context, ExecutionError, Package, Subgraph, Subgraphs
 
 @frozen(eq=False)
 class SlowKernel:
-    """Does something before the sequence runs."""
+    """Calls a function before the sequence runs."""
 
     inner: Kernel
     sequence: Sequence
@@ -35,7 +35,7 @@ class SlowKernel:
 
 
 class SlowBackend(ToyBackend):
-    """Calls `before` with each sequence that is about to run; every operation is a step of its own."""
+    """Calls `before` with each sequence that is about to run; every operation is a separate step."""
 
     def __init__(self, before: Callable[[Sequence], None]) -> None:
         super().__init__("slow", [ToyScale], single=True)
@@ -46,12 +46,12 @@ class SlowBackend(ToyBackend):
 
 
 def sleeping(seconds: float) -> Callable[[Sequence], None]:
-    """Waits with the interpreter's lock released, as native code computes."""
+    """Waits with the interpreter lock released, as native kernels do."""
     return lambda sequence: time.sleep(seconds)
 
 
 class Clock:
-    """Stands for the module `time` where the code under test reads the time; a kernel may move it on."""
+    """Replaces the module `time` where the code under test reads it; kernels can advance it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -63,7 +63,7 @@ class Clock:
         return round(self.now * 1e9)
 
     def taking(self, seconds: float) -> Callable[[Sequence], None]:
-        """What a kernel does that takes so long by this clock."""
+        """A kernel that takes this long by this clock."""
 
         def take(sequence: Sequence) -> None:
             self.now += seconds
@@ -73,7 +73,7 @@ class Clock:
 
 @frozen
 class Meeting:
-    """Lets kernels go on only when as many as expected have begun: proof that they run at a time."""
+    """Blocks kernels until the expected number of them have started: proof that they run concurrently."""
 
     parties: int
     barrier: Barrier = field()
@@ -87,7 +87,7 @@ class Meeting:
 
 
 def failing(sequence: Sequence) -> None:
-    """Fails where the factor of a scale is 13."""
+    """Fails if the factor of a scale is 13."""
     if any(getattr(operation.op, "factor", None) == 13.0 for operation in sequence.body):
         raise ExecutionError("thirteen")
 
@@ -109,7 +109,7 @@ def branches(count: int, length: int = 1, factor: float = 2.0) -> Subgraph:
 
 
 def chain(*factors: float, width: int = 4) -> Subgraph:
-    """Scales one after the other."""
+    """A chain of scales."""
     d = Draft()
     x = d.input(width, name="x")
     for factor in factors:
@@ -120,6 +120,6 @@ def chain(*factors: float, width: int = 4) -> Subgraph:
 def compiled(
     graph: Subgraph, before: Callable[[Sequence], None], executor: str = "Linear", threads: int = 2, **options: Any
 ) -> Program:
-    """The program of a graph of scales and additions on a backend that does something before each scale."""
+    """The program of a graph of scales and additions on a backend that calls `before` ahead of each scale."""
     chosen = Options(executor=executor, num_threads=threads, optimize=False, **options)
     return compile(Package((Subgraphs((graph,)),), "slow"), chosen, [SlowBackend(before), ToyBackend("builtin")])

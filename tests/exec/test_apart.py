@@ -1,4 +1,4 @@
-"""What a run writes lies in memory of its own: nothing that it reads, or writes elsewhere, may share a byte with it."""
+"""A run's outputs have their own memory: no input, other output or arena may share a byte with it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from onert.ir import Array, DType, ExecutionError, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
-Give = Callable[[onert.Execution, Array], None]
+Setter = Callable[[onert.Execution, Array], None]
 
 
 def _execution(arena: Array | None = None, backend: str = "llvm") -> onert.Execution:
-    """Two inputs of 2 by 4 floats, and the magnitudes of the opposite of the one and of the other's square."""
+    """Two inputs x and y of 2 by 4 floats; the outputs are |-x| and |y * y|."""
     b = Builder()
     x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
     inner = [b.add(Unary(kind), i) for i, kind in ((x, UnaryKind.NEG), (y, UnaryKind.SQUARE))]
@@ -30,8 +30,8 @@ def _part(memory: Array, start: int, step: int = 1) -> Array:
 
 
 OVERLAPS = [(0, 0), (0, 7), (7, 0), (3, 8)]
-"""Where two tensors of eight floats begin that share at least one."""
-GIVEN: dict[str, tuple[Give, Give, str]] = {
+"""Starts of two tensors of eight floats that share at least one."""
+OVERLAPPING: dict[str, tuple[Setter, Setter, str]] = {
     "an output over an input": (
         lambda e, a: e.set_input("x", a),
         lambda e, a: e.set_output(1, a),
@@ -51,18 +51,18 @@ GIVEN: dict[str, tuple[Give, Give, str]] = {
 
 
 @pytest.mark.parametrize("starts", OVERLAPS, ids=str)
-@pytest.mark.parametrize("case", GIVEN)
-def test_memory_that_is_used_otherwise_is_refused(case: str, starts: Sequence[int]) -> None:
-    first, second, sentence = GIVEN[case]
+@pytest.mark.parametrize("case", OVERLAPPING)
+def test_memory_already_in_use_is_rejected(case: str, starts: Sequence[int]) -> None:
+    first, second, sentence = OVERLAPPING[case]
     execution, memory = _execution(), np.zeros(16, np.float32)
     first(execution, _part(memory, starts[0]))
     with pytest.raises(ExecutionError, match=sentence):
         second(execution, _part(memory, starts[1]))
 
 
-@pytest.mark.parametrize("case", GIVEN)
-def test_neighbours_in_memory_are_no_overlap(case: str) -> None:
-    first, second, _ = GIVEN[case]
+@pytest.mark.parametrize("case", OVERLAPPING)
+def test_adjacent_memory_does_not_overlap(case: str) -> None:
+    first, second, _ = OVERLAPPING[case]
     execution, memory = _execution(), np.arange(16, dtype=np.float32)
     for name in "xy":
         execution.set_input(name, np.ones((2, 4), np.float32))
@@ -73,7 +73,7 @@ def test_neighbours_in_memory_are_no_overlap(case: str) -> None:
     assert (memory != before).any()
 
 
-def test_an_input_that_is_copied_may_interleave_with_an_output_but_share_no_byte() -> None:
+def test_a_strided_input_must_not_share_memory_with_an_output() -> None:
     execution, memory = _execution(), np.zeros(32, np.float32)
     execution.set_input("x", _part(memory, 0, 2))
     with pytest.raises(ExecutionError, match="input 'x' uses"):
@@ -81,7 +81,7 @@ def test_an_input_that_is_copied_may_interleave_with_an_output_but_share_no_byte
     execution.set_output(0, _part(memory, 16))
 
 
-def test_an_output_does_not_lie_in_the_arena() -> None:
+def test_an_output_in_the_arena_is_rejected() -> None:
     arena = np.zeros(1024, np.float32)
     execution = _execution(arena, backend="reference")
     assert execution.program.arena_bytes > 0
@@ -90,7 +90,7 @@ def test_an_output_does_not_lie_in_the_arena() -> None:
     execution.set_output(0, np.zeros((2, 4), np.float32))
 
 
-def test_an_output_may_be_given_its_own_memory_again_and_replaced_memory_is_free() -> None:
+def test_an_output_may_keep_its_memory_and_replaced_memory_may_be_used_again() -> None:
     execution, memory = _execution(), np.zeros(16, np.float32)
     one, other = _part(memory, 0), _part(memory, 8)
     execution.set_output(0, one)
@@ -102,7 +102,7 @@ def test_an_output_may_be_given_its_own_memory_again_and_replaced_memory_is_free
     assert execution._frame.tensors[execution._runner.setup.output(1)].buffer is one
 
 
-def test_run_copies_so_that_a_result_may_be_the_next_input() -> None:
+def test_run_copies_inputs_so_a_result_may_be_the_next_input() -> None:
     execution, result = _execution(), np.zeros((2, 4), np.float32)
     execution.set_output(1, result)
     given = np.full((2, 4), 2.0, np.float32)

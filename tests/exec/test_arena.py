@@ -1,4 +1,4 @@
-"""Claims about where an execution's arenas lie: of its own, shared by a thread, or the caller's."""
+"""Arenas of executions: private, shared by a thread, or owned by the caller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_executions_of_one_thread_share_an_arena_as_large_as_the_largest_needs()
             np.testing.assert_array_equal(out, 6 * np.arange(width, dtype=np.float32))
 
 
-def test_an_arena_that_grows_takes_along_what_lies_in_it() -> None:
+def test_a_growing_arena_moves_the_tensors_of_all_executions() -> None:
     arena = SharedArena()
     small = Execution(wide(16), arena=arena)
     small.set_input(0, np.ones(16, np.float32))
@@ -55,7 +55,7 @@ def test_an_arena_that_grows_takes_along_what_lies_in_it() -> None:
     assert small.get_output(0).tolist() == [6.0] * 16
 
 
-def test_a_shape_that_needs_more_lets_the_shared_arena_grow() -> None:
+def test_a_larger_shape_grows_the_shared_arena() -> None:
     d = Draft()
     x = d.input(None, name="x")
     program = compiled(d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x))), sleeping(0))
@@ -67,7 +67,7 @@ def test_a_shape_that_needs_more_lets_the_shared_arena_grow() -> None:
         assert arena.nbytes == 448
 
 
-def test_another_thread_is_refused() -> None:
+def test_another_thread_may_not_use_a_shared_arena() -> None:
     arena = SharedArena()
     execution = Execution(wide(16), arena=arena)
     found: list[str] = []
@@ -107,7 +107,7 @@ def test_an_arena_is_free_after_a_run_that_failed() -> None:
     assert other.run([np.ones(16, np.float32)]).popitem()[1].tolist() == [6.0] * 16
 
 
-def test_the_caller_s_memory_is_used_and_nothing_else() -> None:
+def test_only_the_memory_of_the_caller_is_used_for_planned_tensors() -> None:
     program = compiled(branches(3), sleeping(0), "Parallel")
     buffer = np.zeros(program.arena_bytes + 63, np.uint8)
     execution = Execution(program, arena=buffer)
@@ -116,11 +116,11 @@ def test_the_caller_s_memory_is_used_and_nothing_else() -> None:
     planned = program.memory_plan["host"].placements
     assert planned
     assert all(np.shares_memory(execution._frame.tensors[i].buffer, buffer) for i in planned)
-    buffer[:] = 0x7F  # between runs the memory is the caller's
+    buffer[:] = 0x7F  # the caller may write to the memory between runs
     assert execution.run([ONES]).popitem()[1].tolist() == [9.0] * 4
 
 
-def test_any_writable_buffer_will_do() -> None:
+def test_any_writable_buffer_can_be_an_arena() -> None:
     program = wide(16)
     raw = bytearray(program.arena_bytes + 64)
     assert Execution(program, arena=raw).run([np.ones(16, np.float32)]).popitem()[1].tolist() == [6.0] * 16
@@ -136,7 +136,7 @@ def test_any_writable_buffer_will_do() -> None:
         (lambda n: "process", "the arena is 'process', expected 'thread', a SharedArena or a buffer"),
     ],
 )
-def test_memory_that_will_not_do_is_refused(arena: Callable[[int], Any], sentence: str) -> None:
+def test_unsuitable_memory_is_rejected(arena: Callable[[int], Any], sentence: str) -> None:
     program = wide(16)
     with pytest.raises(ExecutionError, match=sentence):
         Execution(program, arena=arena(program.arena_bytes))
@@ -150,7 +150,7 @@ def six(execution: Execution, width: int) -> bool:
     return bool((out == 6 * np.arange(width)).all())
 
 
-def test_executions_share_their_thread_s_arena_without_passing_an_object() -> None:
+def test_executions_share_the_arena_of_their_thread() -> None:
     first, second = Execution(wide(16), arena="thread"), Execution(wide(1000), arena="thread")
     assert thread_arena().nbytes == wide(1000).arena_bytes == 4032
     buffers = [execution._frame.tensors[1].buffer for execution in (first, second)]
@@ -160,7 +160,7 @@ def test_executions_share_their_thread_s_arena_without_passing_an_object() -> No
     assert six(first, 16)
 
 
-def test_private_and_explicit_arenas_are_others() -> None:
+def test_private_and_explicit_arenas_are_separate_from_that_of_the_thread() -> None:
     arena = SharedArena()
     threads, given, private = (Execution(wide(16), arena=a) for a in ("thread", arena, None))
     buffers = [execution._frame.tensors[1].buffer for execution in (threads, given, private)]
@@ -168,12 +168,12 @@ def test_private_and_explicit_arenas_are_others() -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "drop", "some of both"])
-def test_the_memory_is_freed_with_the_last_execution(end: str) -> None:
+def test_the_arena_of_a_thread_is_freed_with_its_last_execution(end: str) -> None:
     executions = [Execution(wide(1000), arena="thread") for _ in range(3)]
     memory = ref(executions[0]._frame.tensors[1].buffer.base)
     closed = []
     for at in range(3):
-        found = memory() is not None, thread_arena().nbytes  # an assertion would keep the objects that it looks at
+        found = memory() is not None, thread_arena().nbytes  # an assertion would keep the objects alive
         assert found == (True, 4032)
         execution = executions.pop()
         if end == "close" or (end == "some of both" and at != 1):
@@ -188,7 +188,7 @@ def test_the_memory_is_freed_with_the_last_execution(end: str) -> None:
     assert six(Execution(wide(16), arena="thread"), 16)
 
 
-def test_each_thread_has_an_arena_of_its_own() -> None:
+def test_each_thread_has_its_own_arena() -> None:
     mine = Execution(wide(1000), arena="thread")
     found: list[object] = []
 
@@ -220,7 +220,7 @@ def test_an_execution_may_be_closed_on_another_thread() -> None:
     assert thread_arena().nbytes == 0
 
 
-def test_a_shape_that_is_left_leaves_nothing_in_the_arena() -> None:
+def test_frames_of_earlier_shapes_leave_the_arena() -> None:
     d = Draft()
     x = d.input(None, name="x")
     program = compiled(d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x))), sleeping(0))
@@ -232,14 +232,14 @@ def test_a_shape_that_is_left_leaves_nothing_in_the_arena() -> None:
     assert thread_arena().nbytes == 0
 
 
-def test_the_thread_s_arena_is_refused_in_the_background() -> None:
+def test_background_runs_reject_the_arena_of_a_thread() -> None:
     execution = Execution(wide(16), arena="thread")
     execution.set_input(0, np.ones(16, np.float32))
     with pytest.raises(ExecutionError, match="runs on the thread that made the arena"):
         execution.execute_async()
 
 
-def test_outputs_can_be_read_when_the_arena_is_gone() -> None:
+def test_outputs_can_be_read_after_the_arena_is_freed() -> None:
     execution = Execution(wide(16), arena="thread")
     execution.run([np.ones(16, np.float32)])
     execution.close()
@@ -247,7 +247,7 @@ def test_outputs_can_be_read_when_the_arena_is_gone() -> None:
 
 
 @pytest.mark.parametrize("nbytes", [1, 1000, (1 << 20) - 1, 1 << 20, (5 << 20) + 3])
-def test_memory_of_the_host_is_zero_and_aligned_and_its_own(nbytes: int) -> None:
+def test_host_memory_is_zeroed_aligned_and_not_shared(nbytes: int) -> None:
     arrays = [HOST.allocate(nbytes) for _ in range(2)]
     for array in arrays:
         assert array.nbytes == nbytes
@@ -257,14 +257,14 @@ def test_memory_of_the_host_is_zero_and_aligned_and_its_own(nbytes: int) -> None
     assert not np.shares_memory(*arrays)
 
 
-@pytest.mark.skipif(not STATM.is_file(), reason="the system does not say how much memory a process has")
-def test_large_memory_is_given_back_as_soon_as_nobody_has_it() -> None:
+@pytest.mark.skipif(not STATM.is_file(), reason="the system does not report the memory of a process")
+def test_large_memory_is_returned_to_the_system_as_soon_as_it_is_unused() -> None:
     def pages() -> int:
         return int(STATM.read_text().split()[1]) * 4096
 
     beside = []
     before = pages()
-    for size in range(3, 13):  # such as arenas for one length after the other, with other arrays between them
+    for size in range(3, 13):  # like arenas for successive lengths, with other arrays in between
         array = HOST.allocate(size << 20)
         array[:] = 1
         beside.append(np.ones(60_000, np.uint8))

@@ -1,4 +1,4 @@
-"""Claims about what one run leaves to the next, and one call of a subgraph to another."""
+"""State carried from one run to the next, and from one call of a subgraph to another."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LARGE = 1 << 15
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_cancelled_run_does_not_cancel_the_next_even_where_that_has_a_limit(background: bool) -> None:
+def test_a_cancelled_run_does_not_cancel_the_next_one_even_with_a_timeout(background: bool) -> None:
     cancelling = [True]
 
     def cancel(sequence: Sequence) -> None:
@@ -62,7 +62,7 @@ def test_a_cancelled_run_does_not_cancel_the_next_even_where_that_has_a_limit(ba
     assert execution.get_output(0).tolist() == [6.0] * 4
 
 
-def test_state_whose_next_value_has_an_open_shape_follows_every_run() -> None:
+def test_state_with_a_next_value_of_unknown_shape_is_updated_in_every_run() -> None:
     d = Draft()
     x, total = d.input(3, name="x"), d.variable(3)
     new = d.op(ToyVeil(), d.op(ToyAdd(), x, total))
@@ -73,7 +73,7 @@ def test_state_whose_next_value_has_an_open_shape_follows_every_run() -> None:
 
 
 @pytest.mark.parametrize("backends", [("llvm",), ("reference",)])
-def test_kernels_follow_inputs_and_outputs_that_lie_elsewhere(backends: tuple[str, ...]) -> None:
+def test_kernels_are_rebound_when_inputs_and_outputs_move(backends: tuple[str, ...]) -> None:
     b = Builder()
     x, y = (b.input(TensorType(DType.FLOAT32, (LARGE,)), name) for name in "xy")
     package = Package((b.model([b.add(Binary(BinaryKind.SUB), x, y)]),))
@@ -94,7 +94,7 @@ def test_kernels_follow_inputs_and_outputs_that_lie_elsewhere(backends: tuple[st
     assert set(outputs[1].tolist()) == {4.0}
 
 
-def test_variables_of_bytes_are_reset_to_their_zero_point() -> None:
+def test_quantised_variables_are_reset_to_their_zero_point() -> None:
     b = Builder()
     type_ = TensorType(DType.INT8, (2,), Quantization((0.5,), (3,)))
     state = b.variable(type_)
@@ -109,7 +109,7 @@ def test_variables_of_bytes_are_reset_to_their_zero_point() -> None:
 
 @frozen
 class ToyTwice(Op):
-    """What subgraph 1 gives for `x`, asked again for `x + 1` before the first answer is looked at."""
+    """The result of subgraph 1 for `x` plus 100 times that for `x + 1`; both calls precede the use of the results."""
 
     subgraph: int = 1
     callees: ClassVar[tuple[str, ...]] = ("subgraph",)
@@ -123,7 +123,7 @@ class ToyTwice(Op):
         return first + 100 * second
 
 
-def test_a_subgraph_s_results_are_the_caller_s_own() -> None:
+def test_results_of_a_call_are_not_overwritten_by_the_next_call() -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
     outer = Draft()
@@ -133,7 +133,7 @@ def test_a_subgraph_s_results_are_the_caller_s_own() -> None:
     assert execution.run([ONES]).popitem()[1].tolist() == [3.0 + 600.0] * 4
 
 
-def test_calls_of_one_subgraph_may_be_many() -> None:
+def test_a_subgraph_may_be_called_several_times() -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
     outer = Draft()
@@ -145,7 +145,7 @@ def test_calls_of_one_subgraph_may_be_many() -> None:
     assert [o.tolist() for o in execution.run([ONES]).values()] == [[3.0] * 4, [6.0] * 4, [9.0] * 4]
 
 
-def test_subgraphs_may_not_call_one_another_too_deep() -> None:
+def test_calls_nested_too_deeply_are_rejected() -> None:
     def nested(depth: int) -> Execution:
         graphs = []
         for at in range(depth):
@@ -162,7 +162,7 @@ def test_subgraphs_may_not_call_one_another_too_deep() -> None:
 
 @frozen
 class ToyAgain(Op):
-    """Calls the subgraph that it is in, which it does not declare."""
+    """Calls the subgraph that contains it, without declaring so."""
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)
@@ -172,7 +172,7 @@ class ToyAgain(Op):
         return found
 
 
-def test_an_operation_that_calls_its_own_subgraph_is_ended_at_the_same_depth() -> None:
+def test_an_undeclared_recursive_call_fails_at_the_same_depth() -> None:
     d = Draft()
     package = Package((Subgraphs((d.uninferred(d.op(ToyAgain(), d.input(4, name="x"))),)),))
     execution = Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
@@ -180,7 +180,7 @@ def test_an_operation_that_calls_its_own_subgraph_is_ended_at_the_same_depth() -
         execution.run([ONES])
 
 
-def test_an_input_that_lies_scattered_is_read_anew_in_every_run() -> None:
+def test_a_strided_input_is_read_again_in_every_run() -> None:
     execution = Execution(compiled(chain(2.0), lambda s: None))
     whole = np.ones(8, np.float32)
     execution.set_input(0, whole[::2])
@@ -191,7 +191,7 @@ def test_an_input_that_lies_scattered_is_read_anew_in_every_run() -> None:
 
 
 @pytest.mark.parametrize(("count", "bound_once"), [(4, True), (LARGE, False)], ids=["small", "large"])
-def test_other_arrays_for_a_small_input_need_no_other_binding_and_are_read_anew(count: int, bound_once: bool) -> None:
+def test_another_array_for_a_small_input_is_read_without_rebinding(count: int, bound_once: bool) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (count,)), "x")
     execution = onert.Execution(
@@ -209,7 +209,7 @@ def test_other_arrays_for_a_small_input_need_no_other_binding_and_are_read_anew(
     assert (calls[2] is calls[3] is calls[4]) is bound_once
 
 
-def test_an_output_that_was_got_stays_as_it_was() -> None:
+def test_an_output_returned_earlier_is_not_overwritten() -> None:
     execution = Execution(compiled(chain(2.0), lambda s: None))
     execution.set_input(0, ONES)
     execution.execute()
@@ -220,7 +220,7 @@ def test_an_output_that_was_got_stays_as_it_was() -> None:
     assert execution.get_output(0).tolist() == [14.0] * 4
 
 
-def test_elements_that_are_not_aligned_are_copied_in_and_refused_as_outputs() -> None:
+def test_unaligned_arrays_are_copied_as_inputs_and_rejected_as_outputs() -> None:
     raw = np.zeros(17, np.uint8)
     crooked = raw[1:].view(np.float32)
     assert not crooked.flags.aligned
@@ -235,7 +235,7 @@ def test_elements_that_are_not_aligned_are_copied_in_and_refused_as_outputs() ->
         execution.set_output(0, crooked)
 
 
-def test_an_execution_is_free_when_a_failed_run_calls_back() -> None:
+def test_an_execution_can_run_again_in_the_callback_of_a_failed_run() -> None:
     failing, found = [True], []
 
     def fail(sequence: Sequence) -> None:
@@ -262,7 +262,7 @@ def test_an_execution_is_free_when_a_failed_run_calls_back() -> None:
 
 
 @pytest.mark.parametrize(("start", "fits"), [(0, True), (1, False), (63, False)])
-def test_memory_of_the_caller_s_counts_from_its_first_aligned_byte(start: int, fits: bool) -> None:
+def test_memory_of_the_caller_counts_from_its_first_aligned_byte(start: int, fits: bool) -> None:
     program = compiled(chain(2.0, 3.0), lambda s: None)
     raw = np.zeros(program.arena_bytes + 128, np.uint8)
     begin = -raw.ctypes.data % 64 + start
@@ -274,7 +274,7 @@ def test_memory_of_the_caller_s_counts_from_its_first_aligned_byte(start: int, f
             Execution(program, arena=given)
 
 
-def test_a_list_is_of_the_first_inputs_whatever_was_given_last() -> None:
+def test_a_list_sets_the_first_inputs_whatever_was_set_before() -> None:
     b = Builder("n")
     x, y = (b.input(TensorType(DType.FLOAT32, (4,)), name) for name in "xy")
     made = b.model([b.add(Binary(BinaryKind.SUB), x, y)])

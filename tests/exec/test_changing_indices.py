@@ -1,4 +1,4 @@
-"""Indices that change while an operation runs give some result or an error, never a crash."""
+"""Indices that change while an operation runs lead to some result or an error, never to a crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("changing.py")
 
 
 def _programs(*arguments: str) -> int:
-    """How many programs the script ran; it fails where the interpreter dies."""
+    """The number of programs that the script ran; fails if the interpreter crashes."""
     paths = [str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *arguments],
@@ -33,25 +33,25 @@ def _programs(*arguments: str) -> int:
     return int(done.stdout.split()[0])
 
 
-def test_many_indices_may_change_while_they_are_used() -> None:
+def test_many_indices_that_change_during_a_run_do_not_crash() -> None:
     assert _programs("60", "many") >= 13
 
 
 @pytest.mark.long
-def test_integer_operands_of_every_case_may_change() -> None:
+def test_integer_operands_of_every_case_that_change_do_not_crash() -> None:
     assert _programs("200") > 400
 
 
-def test_what_an_operation_is_given_is_not_the_callers_memory_where_it_may_be_indices() -> None:
+def test_integer_operands_are_copied_and_floats_are_not() -> None:
     seen: list[Array] = []
 
-    def looked_at(indices: Array, elements: Array, *, options: bytes) -> Array:
+    def look(indices: Array, elements: Array, *, options: bytes) -> Array:
         seen.extend((indices, elements))
         return elements
 
     row, two = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, (2,))
     b = Builder()
-    y = b.add(Python("Look", looked_at, results=(row,)), b.input(two, "indices"), b.input(row, "elements"))
+    y = b.add(Python("Look", look, results=(row,)), b.input(two, "indices"), b.input(row, "elements"))
     execution = onert.Execution(onert.compile(Package((Subgraphs((b.subgraph([y]),)),), "m"), backends=("reference",)))
     given = [np.int32([1, 2]), np.ones(4, np.float32)]
     for position, array in enumerate(given):

@@ -1,4 +1,4 @@
-"""Claims about executions: what may be done when, runs in the background, cancellation, timeouts, buffers in place."""
+"""Executions: permitted calls, background runs, cancellation, timeouts, and buffers used in place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONES = np.ones(4, np.float32)
 
 
 class Gate:
-    """A kernel waits here until it is opened."""
+    """Blocks kernels until it is opened."""
 
     def __init__(self) -> None:
         self.reached, self.opened = Event(), Event()
@@ -42,7 +42,7 @@ class Gate:
         self.passed += 1
 
 
-def given(program: Program) -> Execution:
+def with_input(program: Program) -> Execution:
     execution = Execution(program)
     execution.set_input(0, ONES)
     return execution
@@ -51,28 +51,28 @@ def given(program: Program) -> Execution:
 # ---- runs in the background
 
 
-def test_an_asynchronous_run_gives_what_a_synchronous_one_gives() -> None:
-    execution = given(compiled(branches(2), sleeping(0)))
+def test_an_asynchronous_run_gives_the_same_result_as_a_synchronous_one() -> None:
+    execution = with_input(compiled(branches(2), sleeping(0)))
     execution.execute()
-    wanted = execution.get_output(0)
+    expected = execution.get_output(0)
     assert execution.execute_async().result(PATIENCE) is None
-    assert execution.get_output(0).tobytes() == wanted.tobytes()
+    assert execution.get_output(0).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_a_callback_fires_once_whatever_comes_of_the_run(executor: str) -> None:
-    told: list[Future[None]] = []
+def test_a_callback_fires_once_whether_a_run_succeeds_or_fails(executor: str) -> None:
+    notified: list[Future[None]] = []
     for graph, before in ((branches(2), sleeping(0)), (branches(2, factor=12.0), failing)):
-        execution = given(compiled(graph, before, executor))
-        future = execution.execute_async(told.append)
+        execution = with_input(compiled(graph, before, executor))
+        future = execution.execute_async(notified.append)
         wait([future], PATIENCE)
         execution.close()
-        assert told == [future]
-        told.clear()
+        assert notified == [future]
+        notified.clear()
 
 
-def test_the_execution_is_free_again_when_a_callback_fires() -> None:
-    execution = given(compiled(chain(2.0), sleeping(0)))
+def test_a_callback_may_run_the_execution_again() -> None:
+    execution = with_input(compiled(chain(2.0), sleeping(0)))
     done = Event()
 
     def again(future: Future[None]) -> None:
@@ -85,8 +85,8 @@ def test_the_execution_is_free_again_when_a_callback_fires() -> None:
     assert execution.get_output(0).tolist() == [6.0] * 4
 
 
-def test_an_execution_may_be_closed_by_its_callback() -> None:
-    execution = given(compiled(chain(2.0), sleeping(0)))
+def test_a_callback_may_close_the_execution() -> None:
+    execution = with_input(compiled(chain(2.0), sleeping(0)))
     done = Event()
 
     def close(future: Future[None]) -> None:
@@ -99,7 +99,7 @@ def test_an_execution_may_be_closed_by_its_callback() -> None:
         execution.execute()
 
 
-def test_runs_go_on_in_a_process_that_was_forked() -> None:
+def test_asynchronous_runs_work_in_a_forked_process() -> None:
     code = """
 import os, numpy as np, onert
 package = onert.load("nnpackage/examples/digits_float")
@@ -120,12 +120,12 @@ for executor in ("Linear", "Parallel"):
     assert done.stdout.split() == ["0", "0"], done.stderr
 
 
-def test_the_error_of_a_run_is_the_future_s() -> None:
+def test_the_future_raises_the_error_of_its_run() -> None:
     with pytest.raises(ExecutionError, match="thirteen"):
-        given(compiled(chain(13.0), failing)).execute_async().result(PATIENCE)
+        with_input(compiled(chain(13.0), failing)).execute_async().result(PATIENCE)
 
 
-def test_ten_thousand_runs_over_eight_threads_call_back_once_each_and_leave_no_memory_behind() -> None:
+def test_ten_thousand_runs_on_eight_threads_call_back_once_each_and_leak_no_memory() -> None:
     d = Draft()
     x, y = d.input(64, name="x"), d.input(64, name="y")
     graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(2.0), x), y))
@@ -176,12 +176,12 @@ def _traced() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def test_an_execution_that_is_dropped_gives_its_memory_back_at_once() -> None:
+def test_deleting_an_execution_frees_its_memory_at_once() -> None:
     program = compiled(chain(2.0, 3.0), sleeping(0))
     gc.disable()
     try:
         freed = Event()
-        execution = given(program)
+        execution = with_input(program)
         execution.execute()
         arena = execution._frame.tensors[1].buffer
         while arena.base is not None:
@@ -197,26 +197,26 @@ def test_an_execution_that_is_dropped_gives_its_memory_back_at_once() -> None:
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_a_run_under_way_is_cancelled_before_its_next_step(executor: str) -> None:
+def test_a_run_in_progress_is_cancelled_before_its_next_step(executor: str) -> None:
     gate = Gate()
-    execution = given(compiled(chain(2.0, 3.0, 4.0), gate, executor))
-    told: list[Future[None]] = []
-    future = execution.execute_async(told.append)
+    execution = with_input(compiled(chain(2.0, 3.0, 4.0), gate, executor))
+    notified: list[Future[None]] = []
+    future = execution.execute_async(notified.append)
     assert gate.reached.wait(PATIENCE)
     assert future.cancel()
     gate.opened.set()
     with pytest.raises(RunCancelledError, match="the run was cancelled"):
         future.result(PATIENCE)
     assert gate.passed == 1
-    assert told == [future]
+    assert notified == [future]
     assert not future.cancel()
-    execution.execute()  # the next run is whole
+    execution.execute()  # the next run completes
     assert execution.get_output(0).tolist() == [24.0] * 4
 
 
 def test_a_synchronous_run_is_cancelled_from_another_thread() -> None:
     gate = Gate()
-    execution = given(compiled(chain(2.0, 3.0), gate))
+    execution = with_input(compiled(chain(2.0, 3.0), gate))
     assert not execution.cancel()
 
     def cancel() -> None:
@@ -231,19 +231,19 @@ def test_a_synchronous_run_is_cancelled_from_another_thread() -> None:
     other.join(PATIENCE)
 
 
-def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
+def test_a_run_that_has_not_started_is_cancelled_like_any_future() -> None:
     gate = Gate()
-    blocked = given(compiled(chain(2.0), gate))
-    told: list[Future[None]] = []
+    blocked = with_input(compiled(chain(2.0), gate))
+    notified: list[Future[None]] = []
     first = blocked.execute_async()
     assert gate.reached.wait(PATIENCE)
-    # The thread of the execution is busy until the gate opens, so that this run is still to come.
-    waiting = given(compiled(chain(2.0), sleeping(0)))
+    # The thread of the execution is busy until the gate opens, so this run has not started yet.
+    waiting = with_input(compiled(chain(2.0), sleeping(0)))
     waiting._pool = blocked._pool
-    future = waiting.execute_async(told.append)
+    future = waiting.execute_async(notified.append)
     assert future.cancel()
     assert future.cancelled()
-    assert told == [future]
+    assert notified == [future]
     waiting.execute()
     with pytest.raises(CancelledError):
         future.result()
@@ -251,7 +251,7 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     first.result(PATIENCE)
 
 
-def test_a_loop_is_cancelled_between_its_rounds() -> None:
+def test_a_run_is_cancelled_by_one_of_its_own_kernels() -> None:
     rounds = 0
 
     def count(sequence: Sequence) -> None:
@@ -260,7 +260,7 @@ def test_a_loop_is_cancelled_between_its_rounds() -> None:
         if rounds == 5:
             execution.cancel()
 
-    execution = given(compiled(chain(*[2.0] * 50), count))
+    execution = with_input(compiled(chain(*[2.0] * 50), count))
     with pytest.raises(RunCancelledError):
         execution.execute_async().result(PATIENCE)
     assert rounds == 5
@@ -268,7 +268,7 @@ def test_a_loop_is_cancelled_between_its_rounds() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The time that runs are measured by."""
+    """The clock that limits of runs are measured by."""
     made = Clock()
     monkeypatch.setattr("onert.exec.stop.time", made)
     return made
@@ -276,9 +276,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.mark.parametrize(("seconds", "steps"), [(0.05, 5), (0.045, 5), (0.0, 0)])
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_a_run_ends_at_the_first_step_past_its_time(clock: Clock, executor: str, seconds: float, steps: int) -> None:
+def test_a_run_ends_before_the_first_step_after_its_timeout(
+    clock: Clock, executor: str, seconds: float, steps: int
+) -> None:
     began = clock.now
-    execution = given(compiled(chain(*[2.0] * 50), clock.taking(0.01), executor))
+    execution = with_input(compiled(chain(*[2.0] * 50), clock.taking(0.01), executor))
     for run in (execution.execute, lambda timeout: execution.execute_async(timeout=timeout).result(PATIENCE)):
         clock.now = began
         with pytest.raises(RunTimeoutError, match=f"the run did not end within {seconds:g} seconds"):
@@ -288,8 +290,8 @@ def test_a_run_ends_at_the_first_step_past_its_time(clock: Clock, executor: str,
     assert execution.get_output(0).tolist() == [2.0**50] * 4
 
 
-def test_a_run_that_fits_its_time_is_whole(clock: Clock) -> None:
-    execution = given(compiled(chain(*[2.0] * 5), clock.taking(0.01)))
+def test_a_run_within_its_timeout_completes(clock: Clock) -> None:
+    execution = with_input(compiled(chain(*[2.0] * 5), clock.taking(0.01)))
     execution.execute(timeout=0.06)
     assert execution.get_output(0).tolist() == [32.0] * 4
 
@@ -299,7 +301,7 @@ def test_a_cancelled_run_leaves_state_as_it_was(clock: Clock) -> None:
     x, total = d.input(4, name="x"), d.variable(4)
     new = d.op(ToyAdd(), d.op(ToyScale(1.0), x), total)
     graph = d.graph(d.op(ToyScale(10.0), new), state=[(total, new)])
-    execution = given(compiled(graph, clock.taking(0.02)))
+    execution = with_input(compiled(graph, clock.taking(0.02)))
     execution.execute()
     with pytest.raises(RunTimeoutError):
         execution.execute(timeout=0.001)
@@ -322,9 +324,11 @@ def test_a_cancelled_run_leaves_state_as_it_was(clock: Clock) -> None:
         lambda e: e.reset_variables(),
     ],
 )
-def test_what_may_not_be_done_now_is_refused_with_the_reason(act: Callable[[Execution], object]) -> None:
+def test_calls_on_a_running_or_closed_execution_are_rejected_with_the_reason(
+    act: Callable[[Execution], object],
+) -> None:
     gate = Gate()
-    execution = given(compiled(chain(2.0), gate))
+    execution = with_input(compiled(chain(2.0), gate))
     future = execution.execute_async()
     assert gate.reached.wait(PATIENCE)
     with pytest.raises(ExecutionError, match="this execution is running"):
@@ -334,10 +338,10 @@ def test_what_may_not_be_done_now_is_refused_with_the_reason(act: Callable[[Exec
     execution.close()
     with pytest.raises(ExecutionError, match="this execution is closed"):
         act(execution)
-    execution.close()  # once more does nothing
+    execution.close()  # closing again does nothing
 
 
-def test_a_run_without_its_inputs_names_them() -> None:
+def test_a_run_without_its_inputs_names_the_missing_ones() -> None:
     execution = Execution(compiled(chain(2.0), sleeping(0)))
     with pytest.raises(ExecutionError, match="no value is given for input 'x'"):
         execution.execute()
@@ -345,7 +349,7 @@ def test_a_run_without_its_inputs_names_them() -> None:
         execution.execute_async().result(PATIENCE)
 
 
-def test_an_output_has_nothing_to_read_before_the_first_run() -> None:
+def test_an_output_cannot_be_read_before_the_first_run() -> None:
     d = Draft()
     x = d.input(None, name="x")
     program = compile(
@@ -371,7 +375,7 @@ def test_inputs_and_outputs_are_used_in_place() -> None:
     assert execution.get_output(0) is y
 
 
-def test_executions_of_one_program_run_at_once_and_do_not_mix() -> None:
+def test_executions_of_one_program_run_concurrently_without_interference() -> None:
     program = compiled(branches(2), sleeping(0.001), "Parallel")
     results: dict[int, list[float]] = {}
 

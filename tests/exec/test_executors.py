@@ -1,4 +1,4 @@
-"""Claims about executors: the same results in any right order, steps at a time, and no hang on failure."""
+"""Executors: equal results in any valid order, concurrent steps, and no hang on failure."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_every_executor_gives_the_same_bits(graph: Subgraph) -> None:
     for name in EXECUTORS:
         execution = Execution(toy_program(graph, everything(), executor=name, num_threads=4))
         found[name] = []
-        for _ in range(3):  # state goes on from run to run
+        for _ in range(3):  # state carries over from run to run
             execution.run(inputs)
             found[name].append([execution.get_output(i) for i in range(len(graph.outputs))])
     for name in EXECUTORS[1:]:
-        for run, wanted in zip(found[name], found["Linear"], strict=True):
-            for got, array in zip(run, wanted, strict=True):
+        for run, expected in zip(found[name], found["Linear"], strict=True):
+            for got, array in zip(run, expected, strict=True):
                 assert got.tobytes() == array.tobytes()
 
 
@@ -81,7 +81,7 @@ def test_real_models_give_the_same_bits(name: str) -> None:
             assert {k: v.tobytes() for k, v in mine.items()} == {k: v.tobytes() for k, v in linear.items()}
 
 
-def test_dataflow_runs_the_longest_way_first() -> None:
+def test_dataflow_runs_the_longest_path_first() -> None:
     order: list[float] = []
     d = Draft()
     x = d.input(4, name="x")
@@ -98,15 +98,15 @@ def test_dataflow_runs_the_longest_way_first() -> None:
     assert order[0] == 4.0
 
 
-def test_steps_of_one_backend_run_at_a_time() -> None:
-    # Each of the three kernels waits until all three have begun: with one worker for a backend this would never end.
+def test_steps_of_one_backend_run_concurrently() -> None:
+    # Each of the three kernels waits until all three have started: with one worker per backend this would never end.
     execution = Execution(compiled(branches(3), Meeting(3), "Parallel", threads=3))
     (out,) = execution.run([ONES]).values()
     assert out.tolist() == [9.0] * 4
 
 
-def test_every_pair_of_equal_steps_runs_at_a_time() -> None:
-    # Each kernel waits for its twin in the other branch, so the eight steps take no longer than four.
+def test_equal_steps_of_two_branches_run_concurrently() -> None:
+    # Each kernel waits for its counterpart in the other branch, so the eight steps take no longer than four.
     meeting = Meeting(2)
     execution = Execution(compiled(branches(2, length=4), meeting, "Parallel", threads=2))
     for _ in range(5):
@@ -116,7 +116,7 @@ def test_every_pair_of_equal_steps_runs_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_step_that_fails_ends_the_run_with_its_error_and_the_next_run_is_whole(executor: str) -> None:
+def test_a_failing_step_ends_the_run_with_its_error_and_other_runs_complete(executor: str) -> None:
     execution = Execution(compiled(branches(4, length=2, factor=11.0), failing, executor, threads=3))
     for _ in range(20):
         with pytest.raises(ExecutionError, match="thirteen"):
@@ -125,7 +125,7 @@ def test_a_step_that_fails_ends_the_run_with_its_error_and_the_next_run_is_whole
     assert fine.run([ONES])
 
 
-def test_threads_are_shared_by_runs_and_stay_few() -> None:
+def test_runs_share_a_small_number_of_threads() -> None:
     program = compiled(branches(3), sleeping(0.001), "Parallel", threads=3)
 
     def work() -> None:
@@ -142,7 +142,7 @@ def test_threads_are_shared_by_runs_and_stay_few() -> None:
     assert active_count() < 100
 
 
-def test_effects_keep_their_order_at_a_time_too() -> None:
+def test_effects_keep_their_order_in_parallel() -> None:
     d = Draft()
     x, y = d.input(2), d.input(2)
     writes = [d.op(ToyWrite(), i) for i in (x, y, x, y)]
@@ -155,7 +155,7 @@ def test_effects_keep_their_order_at_a_time_too() -> None:
     assert state["notes"] == [[0, 0], [1, 1], [0, 0], [1, 1]]
 
 
-def test_subgraphs_may_be_called_by_steps_that_run_at_a_time() -> None:
+def test_concurrent_steps_may_call_the_same_subgraph() -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(3.0), inner.op(ToyScale(2.0), inner.input(4))))
     outer = Draft()
@@ -173,7 +173,7 @@ def test_subgraphs_may_be_called_by_steps_that_run_at_a_time() -> None:
         assert execution.run([ONES])[program.outputs[0].name].tolist() == [60.0] * 4
 
 
-def test_threads_are_shared_among_steps_that_run_at_a_time() -> None:
+def test_concurrent_steps_divide_the_threads() -> None:
     seen: dict[str, int] = {}
 
     class Asking(ToyBackend):

@@ -1,4 +1,4 @@
-"""Claims about state after a run that failed: it is what it was before the run, whatever fails and whoever runs it."""
+"""After a failed run, state is what it was before, whatever fails and whatever runs the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONES = np.ones((1, 4), np.float32)
 
 @frozen
 class Failing:
-    """How an index that a run is given makes it fail, natively or not: adds operations that read the sum."""
+    """Adds operations on the sum that fail for a certain index, natively or not."""
 
     draft: Callable[[Builder, int, int], int]
     good: int = 1
@@ -52,7 +52,7 @@ def _pair(b: Builder, index: int) -> int:
 
 
 def _variable(failing: Failing) -> tuple[Package, dict[Any, Any]]:
-    """A resource variable that grows by an input, and something that may fail afterwards."""
+    """A resource variable incremented by an input, followed by an operation that may fail."""
     b = Builder()
     x, index = b.input(ROW, "x"), b.input(TensorType(DType.INT32, (1,)), "index")
     handle = b.add(VarHandle("", "sum"))
@@ -79,7 +79,7 @@ def _operand(failing: Failing) -> tuple[Package, dict[Any, Any]]:
 @pytest.mark.parametrize("backends", [("llvm",), ("reference",)], ids=lambda names: names[0])
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_failed_run_leaves_state_as_it_was(
+def test_a_failed_run_leaves_state_unchanged(
     name: str,
     state: Callable[[Failing], tuple[Package, dict[Any, Any]]],
     backends: tuple[str, ...],
@@ -106,7 +106,7 @@ def test_a_failed_run_leaves_state_as_it_was(
 
 
 def _cache() -> Package:
-    """A resource variable of which a run overwrites a row where it lies, and something that may fail afterwards."""
+    """A resource variable with a row that a run overwrites in place, followed by an operation that may fail."""
     b = Builder()
     x, at, index = b.input(ROW, "x"), *(b.input(TensorType(DType.INT32, (1,)), name) for name in ("at", "index"))
     handle = b.add(VarHandle("", "cache"))
@@ -119,7 +119,7 @@ def _cache() -> Package:
 
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_who_shares_state_sees_nothing_of_a_run_that_failed(backends: tuple[str, ...], executor: str) -> None:
+def test_executions_that_share_state_see_nothing_of_a_failed_run(backends: tuple[str, ...], executor: str) -> None:
     shared: dict[Any, Any] = {("variable", "", "cache"): np.zeros((3, 4), np.float32)}
     program = onert.compile(_cache(), executor=executor, num_threads=1, backends=backends)
     failing, other = (onert.Execution(program, state=shared) for _ in range(2))
@@ -133,11 +133,9 @@ def test_who_shares_state_sees_nothing_of_a_run_that_failed(backends: tuple[str,
         np.testing.assert_array_equal(next(iter(other.run([*given, np.int32([1])]).values())), expected)
 
 
-@pytest.mark.parametrize("name", ["gather", "gather_nd"])  # of the slice no shape is known before the run
+@pytest.mark.parametrize("name", ["gather", "gather_nd"])  # the slice has an unknown shape before the run
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_entry_of_a_bundle_that_returns_an_error_leaves_state_as_it_was(
-    name: str, threads: int, tmp_path: Path
-) -> None:
+def test_a_bundle_entry_that_returns_an_error_leaves_state_unchanged(name: str, threads: int, tmp_path: Path) -> None:
     failing = FAILING[name]
     package, _ = _operand(failing)
     onert.bundle(package, tmp_path, threads=threads)

@@ -1,4 +1,4 @@
-"""Kernels of other packages: whatever they raise becomes one error with the place, with every executor."""
+"""Whatever kernels of other packages raise becomes one error that names the place, with every executor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert.ir import BackendError, Context, ExecutionError, ModelError, OnertErr
 
 @frozen(eq=False)
 class Parts:
-    """A bound sequence of one piece."""
+    """A bound sequence of pieces."""
 
     parts: tuple[Part, ...]
 
@@ -31,7 +31,7 @@ class Parts:
 
 @frozen(eq=False)
 class Raising:
-    """A kernel that raises when it is bound, when it runs, or in a piece of it."""
+    """A kernel that raises when it is bound, when it runs, or in one of its pieces."""
 
     error: Exception
     when: str
@@ -47,7 +47,7 @@ class Raising:
 
 
 class Broken(ToyBackend):
-    """Its kernels raise."""
+    """A backend whose kernels raise."""
 
     def __init__(self, error: Exception, when: str) -> None:
         super().__init__("broken")
@@ -67,22 +67,22 @@ RAISED: dict[str, tuple[Exception, type[OnertError], str]] = {
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 @pytest.mark.parametrize("when", ["bound", "run", "a piece"])
-@pytest.mark.parametrize(("error", "becomes", "says"), RAISED.values(), ids=RAISED.keys())
-def test_what_a_kernel_raises_is_one_error_with_the_place(
-    error: Exception, becomes: type[OnertError], says: str, when: str, executor: str
+@pytest.mark.parametrize(("error", "kind", "message"), RAISED.values(), ids=RAISED.keys())
+def test_what_a_kernel_raises_becomes_one_error_that_names_the_place(
+    error: Exception, kind: type[OnertError], message: str, when: str, executor: str
 ) -> None:
     d = Draft()
     package = Package((Subgraphs((d.graph(d.op(ToyScale(2.0), d.input(4, name="x"))),)),))
     program = compiler.compile(package, Options(executor=executor, optimize=False), [Broken(error, when)])
     for observers in ((), (Profile(),)):
-        with Execution(program, observers=observers) as execution, pytest.raises(becomes) as caught:
+        with Execution(program, observers=observers) as execution, pytest.raises(kind) as caught:
             execution.run([np.zeros(4, np.float32)])
-        assert str(caught.value).endswith(says)
-        if becomes is not ModelError:
+        assert str(caught.value).endswith(message)
+        if kind is not ModelError:
             assert str(caught.value).startswith("backend 'broken', operation 0 ToyScale")
 
 
-def test_there_are_no_outputs_before_a_run_and_after_new_shapes() -> None:
+def test_outputs_cannot_be_read_before_a_run_or_after_setting_a_shape() -> None:
     d = Draft()
     package = Package((Subgraphs((d.graph(d.op(ToyScale(2.0), d.input(4, name="x"))),)),))
     program = compiler.compile(package, Options(optimize=False), [ToyBackend("builtin")])

@@ -1,4 +1,4 @@
-"""Claims about what is noted of state while a run is under way, and put back if it does not become whole."""
+"""The journal records state while a run is in progress, and restores it if the run does not complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 ROW = TensorType(DType.FLOAT32, (4,))
 
 
-def test_what_a_run_put_into_the_state_goes_and_what_it_replaced_comes_back() -> None:
+def test_restoring_removes_new_state_and_brings_back_replaced_state() -> None:
     table: dict[str, int] = {"a": 1}
     state: dict[Any, Any] = {"table": table}
     journal = Journal(state)
@@ -30,10 +30,10 @@ def test_what_a_run_put_into_the_state_goes_and_what_it_replaced_comes_back() ->
     assert state["table"] is table
 
 
-def test_a_variable_is_noted_once_and_put_back() -> None:
+def test_a_variable_is_recorded_once_and_restored() -> None:
     array = np.ones(3)
     journal = Journal({})
-    journal.note(array)  # no run is under way: nothing is kept
+    journal.note(array)  # no run is in progress, so nothing is recorded
     journal.begin()
     for value in (2, 3):
         journal.note(array)
@@ -49,7 +49,7 @@ def test_a_variable_is_noted_once_and_put_back() -> None:
 
 
 def _counting() -> Package:
-    """Two calls of a subgraph that adds up what it is given, then an element of the sum."""
+    """Two calls of a subgraph that accumulates its input, then an element of the sum."""
     inner = Builder("inner")
     x = inner.input(ROW, "x")
     before = inner.variable(ROW, "sum")
@@ -62,13 +62,13 @@ def _counting() -> Package:
     return Package((Subgraphs((b.subgraph([b.add(Gather(0), b.add(Call(1, (ROW,)), x), index)]), called)),), "m")
 
 
-def test_what_subgraphs_put_into_variables_goes_where_a_run_fails() -> None:
+def test_new_variables_of_subgraphs_are_reset_if_a_run_fails() -> None:
     inner = Builder("inner")
     x, at = inner.input(TensorType(DType.FLOAT32, (1, 4)), "x"), inner.input(TensorType(DType.INT32, (1,)), "at")
     table = inner.variable(TensorType(DType.FLOAT32, (3, 4)), "table")
-    made = inner.add(PutRow(), table, x, at)
-    inner.update(table, made)
-    called = inner.subgraph([inner.add(Reshape((12,)), made)])
+    updated = inner.add(PutRow(), table, x, at)
+    inner.update(table, updated)
+    called = inner.subgraph([inner.add(Reshape((12,)), updated)])
     b = Builder()
     x, index = b.input(TensorType(DType.FLOAT32, (1, 4)), "x"), b.input(TensorType(DType.INT32, (1,)), "index")
     (found,) = b.add_many(Call(1, (TensorType(DType.FLOAT32, (12,)),)), x, b.constant(np.int32([1])))
@@ -78,15 +78,15 @@ def test_what_subgraphs_put_into_variables_goes_where_a_run_fails() -> None:
         ones = np.ones((1, 4), np.float32)
         with pytest.raises(ExecutionError, match="99"):
             execution.run([ones, np.int32([99])])
-        kept = [
+        stored = [
             array for variables in execution._runner.setup.instance._variables.values() for array in variables.values()
         ]
-        assert [array.any() for array in kept] == [False]
+        assert [array.any() for array in stored] == [False]
         assert next(iter(execution.run([ones, np.int32([0])]).values())).sum() == 4
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_variables_of_subgraphs_stay_as_they_were_where_a_run_fails(executor: str) -> None:
+def test_variables_of_subgraphs_are_unchanged_if_a_run_fails(executor: str) -> None:
     execution = onert.Execution(onert.compile(_counting(), executor=executor))
     ones = np.ones(4, np.float32)
     for done in (2, 4):

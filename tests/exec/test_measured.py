@@ -1,4 +1,4 @@
-"""Claims about what observers measure: times by a clock that kernels move on, rates, and ranges of real numbers."""
+"""What observers measure: times by a clock that kernels advance, rates, and ranges of real values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ONES = np.ones(4, np.float32)
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The time that observers see."""
-    made = Clock()
+    """The clock that observers read."""
+    fake = Clock()
     for module in ("onert.exec.observers.watching", "onert.exec.observers.timeline", "onert.exec.run_modes"):
-        monkeypatch.setattr(f"{module}.perf_counter_ns", made.perf_counter_ns)
-    return made
+        monkeypatch.setattr(f"{module}.perf_counter_ns", fake.perf_counter_ns)
+    return fake
 
 
 def by_factor(clock: Clock) -> Any:
@@ -45,7 +45,7 @@ def by_factor(clock: Clock) -> Any:
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow"])
-def test_a_profile_finds_the_time_of_each_operation(clock: Clock, executor: str) -> None:
+def test_a_profile_measures_the_time_of_each_operation(clock: Clock, executor: str) -> None:
     profile = Profile()
     execution = Execution(compiled(chain(2.0, 30.0, 8.0), by_factor(clock), executor), observers=(profile,))
     for _ in range(3):
@@ -70,7 +70,7 @@ def test_times_are_means_over_runs(clock: Clock) -> None:
     assert [round(row.microseconds) for row in profile.rows] == [3000]
 
 
-def test_rates_are_counts_by_time(clock: Clock) -> None:
+def test_rates_are_counts_divided_by_time(clock: Clock) -> None:
     class Slow(SlowBackend):
         def generate(self, sequence: Sequence, settings: Settings) -> SlowKernel:
             return SlowKernel(ToyBackend.generate(self, sequence, settings), sequence, self.before)
@@ -93,14 +93,14 @@ def test_rates_are_counts_by_time(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 16, 17, 40])
-def test_memory_in_use_is_counted_in_whole_units(width: int) -> None:
+def test_memory_in_use_is_counted_in_whole_alignment_units(width: int) -> None:
     program = compiled(chain(2.0, 3.0, 5.0, width=width), lambda s: None)
     memory = MemoryTimeline()
     Execution(program, observers=(memory,)).run([np.ones(width, np.float32)])
     assert memory.peaks == {"host": program.memory_plan["host"].lower_bound} == {"host": 2 * -(-width * 4 // 64) * 64}
 
 
-def test_a_run_begins_with_nothing_in_use_whatever_became_of_the_last() -> None:
+def test_a_run_starts_with_no_memory_in_use_even_after_a_failed_one() -> None:
     failing = [True]
 
     def fail(sequence: Sequence) -> None:
@@ -123,7 +123,7 @@ def test_a_run_begins_with_nothing_in_use_whatever_became_of_the_last() -> None:
     assert later[-1] == 0
 
 
-def test_what_is_never_stored_is_no_traffic() -> None:
+def test_fused_tensors_that_are_never_stored_are_not_counted_as_traffic() -> None:
     d = Draft()
     x = d.input(100, name="x")
     graph = d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x)))
@@ -133,7 +133,7 @@ def test_what_is_never_stored_is_no_traffic() -> None:
         assert [row.nbytes for row in profile.rows] == [nbytes]
 
 
-def test_what_calls_others_is_left_out_of_the_sum_that_shares_are_of(clock: Clock) -> None:
+def test_shares_are_relative_to_a_total_without_calls(clock: Clock) -> None:
     inner = Draft()
     body = inner.graph(inner.op(ToyScale(3.0), inner.op(ToyScale(1.0), inner.input(4))))
     outer = Draft()
@@ -148,7 +148,7 @@ def test_what_calls_others_is_left_out_of_the_sum_that_shares_are_of(clock: Cloc
     assert sorted(shares) == [(False, 0.125), (False, 0.375), (False, 0.5), (True, 0.5)]
 
 
-def test_a_trace_has_the_times_of_runs_and_of_what_is_in_them(clock: Clock) -> None:
+def test_a_trace_contains_the_times_of_runs_and_their_operations(clock: Clock) -> None:
     trace = Trace()
     execution = Execution(compiled(chain(2.0, 30.0), by_factor(clock)), observers=(trace,))
     execution.run([ONES])
@@ -158,12 +158,12 @@ def test_a_trace_has_the_times_of_runs_and_of_what_is_in_them(clock: Clock) -> N
     one, two = "operation 0 ToyScale", "operation 1 ToyScale"
     once = [("B", 0), ("B", 0), ("E", 2000), ("B", 2000), ("E", 32000), ("E", 32000)]
     names = ["run 0", one, one, two, two, "run 0"]
-    wanted = [(phase, name, at) for name, (phase, at) in zip(names, once, strict=True)]
+    expected = [(phase, name, at) for name, (phase, at) in zip(names, once, strict=True)]
     names = ["run 1", one, one, two, two, "run 1"]
-    assert events == wanted + [(phase, name, 1032000 + at) for name, (phase, at) in zip(names, once, strict=True)]
+    assert events == expected + [(phase, name, 1032000 + at) for name, (phase, at) in zip(names, once, strict=True)]
 
 
-def test_observers_are_told_when_a_run_begins_and_ends(clock: Clock) -> None:
+def test_observers_are_notified_when_a_run_begins_and_ends(clock: Clock) -> None:
     seen: list[tuple[str, int]] = []
 
     class Noting(Observer):
@@ -213,16 +213,16 @@ def quantized(dtype: DType, scale: float, zero: int) -> Any:
         (DType.INT16, 2.0**-10, 0, [-32768, 1, 2, 32767], -32.0, 32767 / 1024),
     ],
 )
-def test_ranges_of_quantised_tensors_are_those_of_the_real_numbers(
+def test_ranges_of_quantised_tensors_are_real_values(
     dtype: DType, scale: float, zero: int, stored: list[int], low: float, high: float
 ) -> None:
     ranges = MinMax()
     Execution(quantized(dtype, scale, zero), observers=(ranges,)).run([np.array(stored, dtype.numpy)])
-    assert len(ranges.ranges) == 2  # the input's and the result's
+    assert len(ranges.ranges) == 2  # of the input and the result
     assert [(r.low, r.high, r.runs) for r in ranges.ranges.values()] == [(low, high, 1)] * 2
 
 
-def test_parallel_runs_are_measured_on_the_threads_that_ran_them(clock: Clock) -> None:
+def test_every_operation_of_a_parallel_run_is_measured(clock: Clock) -> None:
     profile = Profile()
     execution = Execution(compiled(branches(2, length=2), by_factor(clock), "Parallel"), observers=(profile,))
     execution.run([ONES])
@@ -230,7 +230,7 @@ def test_parallel_runs_are_measured_on_the_threads_that_ran_them(clock: Clock) -
     assert sum(row.label.startswith("operation") for row in profile.rows) == len(profile.rows) == 5
 
 
-def test_kernels_of_a_sequence_are_seen_one_by_one_where_they_can_be(clock: Clock) -> None:
+def test_a_sequence_that_runs_as_one_kernel_is_measured_as_a_whole(clock: Clock) -> None:
     d = Draft()
     x = d.input(4, name="x")
     graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(2.0), x), x))

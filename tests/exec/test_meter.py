@@ -1,4 +1,4 @@
-"""Claims about what is counted while a model runs: work of one run, and memory of an execution."""
+"""Limits while a model runs: the work of one run, and the memory of an execution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onert.exec.meter import Meter
 from onert.ir import RuleError
 
 
-def test_work_is_counted_for_each_run_up_to_its_bound() -> None:
+def test_work_is_limited_for_each_run() -> None:
     meter = Meter(None, 10)
     for _ in range(2):
         meter.begin()
@@ -22,7 +22,7 @@ def test_work_is_counted_for_each_run_up_to_its_bound() -> None:
     assert unbound.spent == 1 << 80
 
 
-def test_memory_is_counted_with_what_is_needed_beside_it_for_a_moment() -> None:
+def test_memory_is_limited_together_with_temporary_memory() -> None:
     meter = Meter(100, None)
     meter.hold(60)
     meter.hold(30, beside=10)
