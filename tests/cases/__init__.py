@@ -1,4 +1,4 @@
-"""Cases of every operation, one family a file: the one table that every test of operations reads.
+"""Cases of every operation, one family per file: the single table that all tests of operations use.
 
-Each module has `CASES: list[Case]`; `all_cases()` gathers them.
+Each module has `CASES: list[Case]`, which the tests collect from all modules of this package.
 """

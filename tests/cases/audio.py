@@ -1,4 +1,4 @@
-"""Cases of spectrograms, cepstral coefficients and of numbers held against those they stand for."""
+"""Cases of spectrograms, cepstral coefficients, and quantised values verified against floats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _wave(samples: int) -> Array:
 
 
 def _spectrogram(name: str, window: int, stride: int, samples: int, *, squared: bool) -> Case:
-    """By the definition of the transform."""
+    """Expected results come from the definition of the transform."""
     x, length = _wave(samples), 1 << math.ceil(math.log2(window))
     starts = range(0, max(samples - window + 1, 0), stride)
     out = np.zeros((2, len(starts), length // 2 + 1), np.float32)

@@ -1,4 +1,4 @@
-"""What a case of an operation is."""
+"""Cases of operations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from onert.ir import Array, CallTypes, Constant, DType, Op, Quantization, Tensor
 
 @frozen(eq=False)
 class Case:
-    """An operation on given elements, and what it must give.
+    """An operation on given elements, and the expected results.
 
-    `expected` comes from somewhere else than the code under test: written by hand, from a formula, or from a published
-    golden. Where it is None the results are only held against `infer`. `quantization` and `result_quantization` go by
-    position.
-    `dtypes` names the logical element types of inputs where NumPy's do not say it (int4).
+    `expected` does not come from the code under test: it is written by hand, from a formula, or a published golden
+    value. If it is None, results are only compared with `infer`. `quantization` and `result_quantization` are by
+    position. `dtypes` gives the logical element types of inputs that NumPy's types do not determine (int4).
     """
 
     name: str
@@ -27,11 +26,11 @@ class Case:
     constant: tuple[int, ...] = ()
     """Inputs whose elements are known before the run (a reshape's shape, a filter)."""
     tolerance: float = field(default=1e-5)
-    """Largest difference from `expected`, relative to its largest magnitude; integers: the difference itself, rounded
-    down, so that the default asks for equality."""
+    """Largest difference from `expected`, relative to its largest magnitude. For integers it is absolute and rounded
+    down, so the default requires equality."""
 
     def input_types(self, *, known: bool) -> tuple[TensorType | None, ...]:
-        """The inputs' types; with `known`, every input's elements are known to `infer`, else only the constants'."""
+        """The inputs' types; with `known`, all include their elements, otherwise only the constants do."""
         found: list[TensorType | None] = []
         for i, array in enumerate(self.inputs):
             if array is None:
@@ -49,7 +48,7 @@ class Case:
         return tuple(found)
 
     def types(self) -> CallTypes:
-        """The types on both sides, results as `infer` gives them with the case's quantisation."""
+        """The types of inputs and results; results are inferred, with the case's quantisation."""
         inputs = self.input_types(known=True)
         results = infer(self.op, inputs)
         assert results is not None

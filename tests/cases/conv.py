@@ -1,4 +1,4 @@
-"""Cases of two-dimensional convolution, per channel and across channels."""
+"""Cases of two-dimensional convolution, regular and depthwise."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .case import Case
 
 
 def _real(name: str, op: Conv2D, x: tuple[int, ...], weight: tuple[int, ...], *, bias: bool = True) -> Case:
-    """Expected: the definition, in loops."""
+    """Expected results come from the definition, written as loops."""
     image, filters, offset = floats(x), floats(weight, 29), floats((weight[0],), 11)
     axes = [(weight[1], op.stride_height, op.dilation_height), (weight[2], op.stride_width, op.dilation_width)]
-    made = convolution(image, filters, axes, op.padding, x[3] // weight[3]) + (offset if bias else 0)
-    expected = op.activation.apply(made.astype(np.float32))
+    result = convolution(image, filters, axes, op.padding, x[3] // weight[3]) + (offset if bias else 0)
+    expected = op.activation.apply(result.astype(np.float32))
     return Case(name, op, (image, filters, offset if bias else None), (expected,), constant=(1, 2))
 
 
 def _real_depthwise(name: str, op: DepthwiseConv2D, x: tuple[int, ...], weight: tuple[int, ...]) -> Case:
     image, filters, offset = floats(x), floats(weight, 29), floats((weight[3],), 11)
     axes = [(weight[1], op.stride_height, op.dilation_height), (weight[2], op.stride_width, op.dilation_width)]
-    made = depthwise(image, filters, axes, op.padding) + offset
-    expected = op.activation.apply(made.astype(np.float32))
+    result = depthwise(image, filters, axes, op.padding) + offset
+    expected = op.activation.apply(result.astype(np.float32))
     return Case(name, op, (image, filters, offset), (expected,), constant=(1, 2))
 
 
@@ -45,13 +45,13 @@ _SAME2 = {"padding": Padding.SAME, "stride_height": 2, "stride_width": 2}
 def _of_bytes(
     name: str, op: Conv2D | DepthwiseConv2D, x: tuple[int, ...], weight: tuple[int, ...], dtype: DType
 ) -> Case:
-    """Expected: the definition in float64, on what the bytes stand for, which float32 holds."""
+    """Expected results come from the definition in float64, on dequantised values that are exact in float32."""
     image, filters = spread(x, *dtype.limits, 41).astype(dtype.numpy), spread(weight, -128, 127, 29).astype(np.int8)
     axes = [(weight[1], op.stride_height, op.dilation_height), (weight[2], op.stride_width, op.dilation_width)]
     real = (image.astype(np.float64) - 5) / 4, filters.astype(np.float64) / 8
     single = isinstance(op, DepthwiseConv2D)
-    made = depthwise(*real, axes, op.padding) if single else convolution(*real, axes, op.padding, 1)
-    expected, axis = made.astype(np.float32), 3 if single else 0
+    result = depthwise(*real, axes, op.padding) if single else convolution(*real, axes, op.padding, 1)
+    expected, axis = result.astype(np.float32), 3 if single else 0
     q = (_q(0.25, 5), Quantization((0.125,) * weight[axis], (0,) * weight[axis], axis))
     return Case(name, op, (image, filters), (expected,), q, constant=(1,))
 

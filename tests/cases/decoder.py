@@ -1,4 +1,4 @@
-"""Cases of circle's operators and of ONE's custom ones."""
+"""Cases of circle's operators and of ONE's custom operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .case import Case
 
 _EYE = np.eye(2, dtype=np.float32)
 _QUARTER = (np.float32([[[1, 1, 1, 1]]]), np.float32([[[0, 0, 0, 0]]]))
-"""Sines and cosines of a quarter of a turn."""
+"""Sines and cosines of a quarter turn."""
 _CLUSTERS = np.int32([[2, 1], [1, 1]])
 _PLANES = (np.float32([1, 2, 3]), np.int32([[0b01], [0b11], [0b10]]))
 """Rows of 1 * (1, -1) + 2 * (1, 1), and of 3 * (-1, 1)."""
@@ -38,7 +38,7 @@ CASES = [
             np.float32([1, -1]).reshape(1, 2, 1, 1),
             np.float32([2, 1]).reshape(1, 1, 1, 2),
         ),
-        # gelu of 10 and more is the number: expert 0 gives 2 x², expert 1 gives -6 x²
+        # gelu(x) is x for x of 10 and more: expert 0 gives 2 x², expert 1 gives -6 x²
         (np.float32([[[-6 * 400 * 1.5], [2 * 100 * 0.5 - 6 * 100 * 0.25]]]),),
         constant=(3, 4, 5, 6),
     ),
@@ -59,7 +59,7 @@ CASES = [
             np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
             np.int32([1]),
         ),
-        # both scores are 0: half of each value
+        # both scores are 0, so each value counts half
         (
             np.float32([[[1.5, 2.5]]]),
             np.zeros((1, 3, 1, 2), np.float32),

@@ -1,4 +1,4 @@
-"""Cases of box selection, worked out on squares."""
+"""Cases of box selection, calculated for squares."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def _f(*values: object) -> Array:
     return np.array(values, np.float32)
 
 
-# Anchors are squares of side 2 about (1, 1), (1, 1.5) and (5, 5): the first two share 3 of 5, an overlap of 0.6.
+# Anchors are squares of side 2 centred at (1, 1), (1, 1.5) and (5, 5); the first two have an overlap of 3 / 5 = 0.6.
 _ANCHORS = _f([1, 1, 2, 2], [1, 1.5, 2, 2], [5, 5, 2, 2])
 _BOXES = _f([0, 0, 2, 2], [0, 0.5, 2, 2.5], [4, 4, 6, 6])
-# The first class is the background, which is never found.
+# The first class is the background, which is never detected.
 _SCORES = _f([[0.9, 0.8, 0.1], [0.9, 0.7, 0.2], [0, 0.1, 0.6]])
 
 
 def _post_process(name: str, iou: float, *found: tuple[int, int, float], regular: bool = False) -> Case:
-    """`found`: box, class, score of each detection, of four at the most."""
+    """`found`: box, class and score of each detection, at most four."""
     boxes, classes, scores = np.zeros((1, 4, 4), np.float32), np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32)
     for at, (box, label, score) in enumerate(found):
         boxes[0, at], classes[0, at], scores[0, at] = _BOXES[box], label, score
@@ -33,7 +33,7 @@ def _post_process(name: str, iou: float, *found: tuple[int, int, float], regular
     return Case(name, op, (np.zeros((1, 3, 4), np.float32), _SCORES, _ANCHORS), expected)
 
 
-# 0.6 of overlap takes the second from 0.7 to 0.7 * exp(-0.6 ** 2 / (2 * 0.5)).
+# An overlap of 0.6 reduces the second score from 0.7 to 0.7 * exp(-0.6 ** 2 / (2 * 0.5)).
 _SOFTENED = 0.7 * math.exp(-0.36)
 
 CASES = [

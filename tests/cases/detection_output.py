@@ -1,4 +1,4 @@
-"""Cases of a single-shot detector's boxes, worked out on squares."""
+"""Cases of a single-shot detector's output, calculated for squares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _f(*values: object) -> Array:
     return np.array(values, np.float32)
 
 
-# Squares of side 4 whose first two share 3 of 5, and one far off; half of a location counts.
+# Squares of side 4: the first two have an overlap of 3 / 5, one is far away; all variances are 0.5.
 _PRIORS = _f([0, 0, 4, 4, 0, 1, 4, 5, 8, 8, 12, 12], [0.5] * 12).reshape(1, 2, 12, 1)
 _STILL = np.zeros((1, 12), np.float32)
 _SCORES = _f([0.1, 0.9, 0.2, 0.8, 0.7, 0.6])

@@ -1,4 +1,4 @@
-"""Cases in float64 of what ONNX models in double consist of: those in float32, with the same numbers."""
+"""Cases in float64 of the operations that ONNX models in double consist of: the float32 cases with the same numbers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NORMS = (BatchNorm, InstanceNorm, L2Normalization, LocalResponseNormalization, 
 
 
 def _is_real(case: Case) -> bool:
-    """Whether floats are all that there is but for axes."""
+    """Whether all inputs are float32, except axes."""
     kind = case.op
-    wanted = isinstance(kind, _LAYERS + _NORMS)
-    wanted = wanted or (isinstance(kind, Unary) and kind.kind is UnaryKind.HARD_SWISH)
-    wanted = wanted or (isinstance(kind, Reduce) and kind.kind is Reduction.MEAN)
+    covered = isinstance(kind, _LAYERS + _NORMS)
+    covered = covered or (isinstance(kind, Unary) and kind.kind is UnaryKind.HARD_SWISH)
+    covered = covered or (isinstance(kind, Reduce) and kind.kind is Reduction.MEAN)
     own = case.inputs[:1] if isinstance(kind, Reduce) else case.inputs
-    return wanted and not any(case.dtypes) and all(a is None or a.dtype == np.float32 for a in own)
+    return covered and not any(case.dtypes) and all(a is None or a.dtype == np.float32 for a in own)
 
 
 def _wide(x: Array) -> Array:

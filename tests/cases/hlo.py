@@ -1,4 +1,4 @@
-"""Cases of StableHLO's operations."""
+"""Cases of StableHLO operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of StableHLO's operations on shapes: scalars, nothing at all, places that are moved, margins that cut."""
+"""Cases of StableHLO shape operations: scalars, empty tensors, clamped starts, negative padding."""
 
 from __future__ import annotations
 

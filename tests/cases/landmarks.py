@@ -1,4 +1,4 @@
-"""Cases of regions found by landmarks, warped images and what verifies other operations."""
+"""Cases of regions given by landmarks, of warped images, and of operations that verify others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CASES = [
         "a region that is not turned",
         LandmarksToMatrix(0, 1, (0, 1, 2), 4, 2),
         (np.float32([[[0, 0, 9], [8, 0, 9], [8, 4, 9]]]),),
-        # 8 by 4 onto 4 by 2: every step is 2, the corner is the region's
+        # 8 by 4 mapped onto 4 by 2: both steps are 2, starting at the region's corner
         (np.float32([[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),),
     ),
     Case(

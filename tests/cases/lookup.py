@@ -1,4 +1,4 @@
-"""Cases of segments, diagonals, sparse tensors, buckets, hashes, groups of words and random numbers."""
+"""Cases of segments, diagonals, sparse tensors, buckets, hashes, n-grams and random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of long short-term memories: steps written out cell by cell, and integers small enough for a pencil."""
+"""Cases of LSTMs: steps written out cell by cell, and integers small enough to calculate by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _some(*shape: int) -> Array:
 
 @frozen(eq=False)
 class _Layer:
-    """The weights of a layer, for each gate one (input, forget, cell, output); None for what it does not have."""
+    """The weights of a layer, one for each gate (input, forget, cell, output); None for those it does not have."""
 
     inputs: Sequence[Array | None]
     recurrent: Sequence[Array | None]
@@ -73,7 +73,7 @@ def _dot(matrix: Array | None, vector: Sequence[float], row: int) -> float:
 
 
 def _gate(layer: _Layer, at: int, x: Sequence[float], more: Sequence[float], h: list[float], c: list[float]) -> Any:
-    """All cells of one gate before the activation."""
+    """All cells of one gate, before the activation."""
     bias, norm, peephole = layer.bias[at], layer.norm[at], layer.peephole[at]
     assert bias is not None
     z = []
@@ -103,7 +103,7 @@ def _step(layer: _Layer, x: Sequence[float], more: Sequence[float], h: list[floa
 
 
 def _run(layer: _Layer, x: Array, more: Array | None, h: Array, c: Array, *, backward: bool = False) -> Any:
-    """Outputs [batch, time, outputs] and the last states of sequences [batch, time, inputs]."""
+    """Outputs [batch, time, outputs] and the last states, for sequences [batch, time, inputs]."""
     outputs = np.zeros((*x.shape[:2], h.shape[1]), np.float32)
     last_h, last_c = np.zeros_like(h), np.zeros_like(c)
     for item in range(len(x)):
@@ -155,7 +155,7 @@ def _q(scale: float, zero: int = 0) -> Quantization:
 
 
 def _dynamic_range(name: str, x: Array, *, asymmetric: bool) -> Case:
-    """One step from nothing, of inputs that their 8-bit form says exactly."""
+    """One step from a zero state, with inputs that are exact in 8 bits."""
     layer, zero = _layer(2, 2, 2), np.zeros((1, 2), np.float32)
     scale = 1 / 64
     stored = [np.round(w / scale).astype(np.int8) for w in (*layer.inputs, *layer.recurrent) if w is not None]
@@ -167,7 +167,7 @@ def _dynamic_range(name: str, x: Array, *, asymmetric: bool) -> Case:
 
 
 def _wide(name: str, x: Array, gates: int, expected: tuple[Array, ...], **attributes: Any) -> Case:
-    """One cell whose weights count for nothing, so that a gate is open by half and nothing new comes in."""
+    """One cell with zero weights, so each gate is half open and the update is zero."""
     none, zero, bias = np.zeros((1, 1), np.int8), np.zeros((1, 1), np.int8), np.zeros(1, np.int32)
     first = 4 - gates
     weights = (*(None,) * first, *(none,) * gates)
@@ -220,7 +220,7 @@ def _basic() -> Case:
 
 
 def _basic_integers() -> Case:
-    """Weights equal to their zero point: gates open by half; of the state 2 remains 1, half of tanh(1) is 49 / 128."""
+    """Weights equal to their zero point: half-open gates halve the state 2 to 1, and half of tanh(1) is 49 / 128."""
     unit, state = _q(1 / 128, 128), _q(2.0**-11)
     x, h = np.uint8([[200, 3]]), np.uint8([[128]])
     y, kept = np.uint8([[128 + 49]]), np.int16([[2048]])
@@ -234,7 +234,7 @@ def _basic_integers() -> Case:
     )
 
 
-# Half of tanh(2) in 128ths is 61.7, and the hidden state's zero point is 10.
+# Half of tanh(2) is 61.7 / 128, and the zero point of the hidden state is 10.
 _HALF_OPEN = (np.int8([[72]]), np.int16([[4096]]))
 
 CASES = [

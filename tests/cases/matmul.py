@@ -31,7 +31,7 @@ _RIGHT = spread((3, 5, 21), -90, 90, 53).astype(np.int64)
 
 
 def _wide(dtype: type[np.generic], second: bool) -> tuple[Array, Array]:
-    """Both sides in an element type, one of them transposed."""
+    """Both operands in an element type, one of them transposed."""
     x, y = _LEFT.astype(dtype), _RIGHT.astype(dtype)
     return (x, np.ascontiguousarray(y.swapaxes(-1, -2))) if second else (np.ascontiguousarray(x.swapaxes(-1, -2)), y)
 
@@ -43,38 +43,38 @@ _XQ, _BQ = _q(0.05, 3), _q(0.001)
 
 
 def _stored(dtype: DType, *shape: int) -> Array:
-    """Bytes over their whole range."""
+    """Integers over their whole range."""
     return spread(shape, *dtype.limits, 37 + 2 * len(shape)).astype(dtype.numpy)
 
 
 def _of_127(rows: int, features: int) -> Array:
-    """Whole numbers whose greatest magnitude in each row is 127: as bytes they stand for themselves."""
+    """Integers with a largest magnitude of 127 in each row, so their 8-bit quantisation is exact with scale 1."""
     out = spread((rows, features), -126, 126, 41).astype(np.float32)
     out[:, 0] = 127
     return out
 
 
 def _from_minus_one(rows: int, features: int) -> Array:
-    """Each row reaches from -1 to 0: quantised without a rest in 255 steps, the least of them -1."""
+    """Each row ranges from -1 to 0, so it quantises exactly into 255 steps starting at -1."""
     out = -spread((rows, features), 0, 1, 7).astype(np.float32)
     out[:, :2] = -1, 0
     return out
 
 
 def _in_blocks(x: Array, y: Array, run: int) -> Array:
-    """The product where runs of terms have scales of 1/2, 2 and 1/4 in turn."""
+    """The product if blocks of `run` terms have scales of 1/2, 2 and 1/4 in turn."""
     scaled = y.astype(np.float32) * np.repeat(np.float32([0.5, 2.0, 0.25]), run)
     out: Array = x @ scaled.T
     return out
 
 
 def _clipped(sums: Array) -> Array:
-    """Sums whose scale is that of the result."""
+    """Saturated sums, whose scale equals that of the result."""
     return np.clip(sums, -128, 127).astype(np.int8)
 
 
 def _real_sums(x: Array, x_zero: int, y: Array, y_zero: int) -> Array:
-    """The exact product of what bytes with scales of 1/4 and 1/8 stand for."""
+    """The exact product of integers with scales of 1/4 and 1/8."""
     out: Array = ((x.astype(np.float64) - x_zero) / 4 @ ((y.astype(np.float64) - y_zero) / 8)).astype(np.float32)
     return out
 
@@ -123,7 +123,7 @@ CASES = [
         "products halfway between integers",
         FullyConnected(),
         (np.array([[1], [2], [3], [-1], [-3]], np.int8), np.array([[1], [3]], np.int8)),
-        # 0.5 a product: TFLite rounds halves away from zero, once
+        # products of 0.5: TFLite rounds halves away from zero, once
         (np.array([[1, 2], [1, 3], [2, 5], [-1, -2], [-2, -5]], np.int8),),
         (_q(1.0), _q(0.5)),
         (_q(1.0),),
@@ -241,7 +241,7 @@ CASES = [
     Case(
         "int4 filter in blocks",
         FullyConnected(),
-        # every row reaches from -1 to 0, in 255 steps with -1 at -128: the quantised values stand for exact reals
+        # every row ranges from -1 to 0, in 255 steps with -1 at -128: the quantised values are exact
         (np.float32([[-1, 0, -1, 0], [0, -1, -1, 0]]), np.array([[1, 2, 3, 4], [-8, 7, 0, 1]], np.int8)),
         (np.float32([[-1 * 0.5 - 3 * 2, 8 * 0.25 - 0], [-2 * 0.5 - 3 * 2, -7 * 0.25 - 0]]),),
         (None, Quantization((0.5, 2.0, 0.25, 4.0), (0,) * 4, 1, 2)),

@@ -1,4 +1,4 @@
-"""Cases of operations that move, pick, join and make elements."""
+"""Cases of operations that move, select, join and create elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of softmax, of normalisations and of resizing."""
+"""Cases of softmax, normalisations and resizing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of operations that ONNX has and TFLite has not; results by hand, some after ONNX's operator pages."""
+"""Cases of operations that ONNX has and TFLite lacks; results by hand, some from ONNX's operator pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of what ONNX has for pictures and signals; results by hand."""
+"""Cases of ONNX's image and signal operations; results by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of what ONNX has for strings, groups of words, tables and trees; results by hand."""
+"""Cases of ONNX's operations on strings, n-grams, tables and trees; results by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POOL = (1, 2, 3, 1, 2, 1, 3)
 _TREE = (
     np.int64([0, 1]),  # features
     np.int64([0, 3]),  # tests: <=, >
-    np.int64([0, 1]),  # what becomes of no number
+    np.int64([0, 1]),  # the branches for NaN
     np.float32([0.5, 2]),
     np.int64([-1, -2]),
     np.int64([1, -3]),
@@ -150,7 +150,7 @@ CASES: list[Case] = [
         "two trees that share a branch",
         TreeEnsemble(2),
         (_TABLE, *_TREE),
-        # the first tree: the first leaf, or the second's test; the second tree: that test alone
+        # the first tree: the first leaf, or the second node's test; the second tree: only that test
         (np.float32([[1, 100], [20, 40], [0, 200], [20, 40]]),),
         constant=tuple(range(1, 11)),
     ),

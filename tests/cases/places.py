@@ -1,4 +1,4 @@
-"""Cases of operations that say what stands where, and of normalisations in all their forms."""
+"""Cases of operations on positions and indices, and of normalisations in all their forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of pooling, with and without places, and of windows along every axis."""
+"""Cases of pooling, with and without indices, and of windows along every axis."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _axes(op: Pool2D) -> list[tuple[int, int, int]]:
 
 
 def _real(name: str, op: Pool2D, x: tuple[int, ...]) -> Case:
-    made = pooled(floats(x), _axes(op), op.padding, _FUNCTIONS[op.kind])
-    return Case(name, op, (floats(x),), (op.activation.apply(made.astype(np.float32)),), tolerance=1e-6)
+    result = pooled(floats(x), _axes(op), op.padding, _FUNCTIONS[op.kind])
+    return Case(name, op, (floats(x),), (op.activation.apply(result.astype(np.float32)),), tolerance=1e-6)
 
 
 def _away(x: Array) -> Array:
@@ -35,9 +35,9 @@ def _away(x: Array) -> Array:
 
 
 def _stored(name: str, op: Pool2D, x: Array, quantization: Quantization) -> Case:
-    """Stored integers averaged, halves away from zero, or compared."""
-    made = _away(pooled(x, _axes(op), op.padding, _FUNCTIONS[op.kind])).astype(x.dtype)
-    return Case(name, op, (x,), (made,), (quantization,), (quantization,))
+    """Integer pooling: averages rounded with halves away from zero, or maxima."""
+    result = _away(pooled(x, _axes(op), op.padding, _FUNCTIONS[op.kind])).astype(x.dtype)
+    return Case(name, op, (x,), (result,), (quantization,), (quantization,))
 
 
 _Q = Quantization((0.05,), (3,))
@@ -119,7 +119,7 @@ CASES = [
             np.int64([1, 1]),
             np.int64([2, 3]),
         ),
-        # the corners two rows and three columns apart: 1 + 4 + 9 + 12, and 5 + 8 + 13 + 16
+        # corners two rows and three columns apart: 1 + 4 + 9 + 12, and 5 + 8 + 13 + 16
         (np.int32([[126], [142]]),),
         constant=(2, 3, 4),
     ),
@@ -135,10 +135,10 @@ CASES = [
             f"windows of {kind.value}",
             ReduceWindow(kind),
             (np.float32([3, 1, 2, 5]), np.float32([start]), np.int64([2]), np.int64([2]), np.int64([1])),
-            (np.float32(made),),
+            (np.float32(result),),
             constant=(2, 3, 4),
         )
-        for kind, start, made in (
+        for kind, start, result in (
             (WindowReduction.MIN, 9, [1, 2]),
             (WindowReduction.MAX, 4, [4, 5]),
         )
@@ -148,10 +148,10 @@ CASES = [
             f"windows of {kind.value}",
             ReduceWindow(kind),
             (np.array([True, False, True, True]), np.array([start]), np.int64([2]), np.int64([1]), np.int64([1])),
-            (np.array(made),),
+            (np.array(result),),
             constant=(2, 3, 4),
         )
-        for kind, start, made in (
+        for kind, start, result in (
             (WindowReduction.ALL, True, [False, False, True]),
             (WindowReduction.ANY, False, [True, True, True]),
         )

@@ -23,7 +23,7 @@ def _einsum(name: str, equation: str, *shapes: tuple[int, ...]) -> Case:
 
 
 def _dot(name: str, equation: str, x: tuple[int, ...], y: tuple[int, ...], to: DType = _F32) -> Case:
-    """A contraction that an equation says: labels of both and of the result are the batch."""
+    """A contraction given by an equation; labels in both operands and the result are batch dimensions."""
     terms, result = equation.split("->")
     a, b = terms.split(",")
     batch = [label for label in a if label in b and label in result]
@@ -73,7 +73,7 @@ _ROW = np.float32([[-16, -14, 0, 2, -7, -7, 1, 8]])
 
 
 def _coded(name: str, rows: int, outputs: int, blocks: int, run: int, bits: int, zeros: bool) -> list[Case]:
-    """Products with whole numbers, which are exact in any order: of floats, and of bytes that they are."""
+    """Products of integers, which are exact in any order: as floats, and as the equal bytes."""
     count, most = outputs * blocks, 1 << bits
     codes = (np.arange(count * run) * 7 % 11 % most).astype(np.uint8).reshape(outputs, blocks, run)
     scales = np.float32(2) ** (np.arange(count) % 3).reshape(outputs, blocks).astype(np.float32)

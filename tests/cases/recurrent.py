@@ -1,4 +1,4 @@
-"""Cases of recurrent layers and of filters over features and time."""
+"""Cases of recurrent layers, and of filters over features and time (SVDF)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _run(
     *,
     backward: bool = False,
 ) -> tuple[Array, Array]:
-    """Outputs [batch, time, units] and the last of them for sequences [batch, time, features]."""
+    """Outputs [batch, time, units] and the last of them, for sequences [batch, time, features]."""
     weights, recurrent, bias = parts
     outputs, h = np.zeros((*x.shape[:2], len(bias)), np.float32), h.copy()
     for item in range(len(x)):
@@ -75,7 +75,7 @@ def _one_step() -> Case:
 
 
 def _integers(name: str, x: Array, *, asymmetric: bool) -> Case:
-    """Inputs that their 8-bit form says exactly, and no state."""
+    """Inputs that are exact in 8 bits, with a zero state."""
     weights, recurrent, bias = np.int8([[3, -100], [127, 5]]), np.int8([[1, 2], [3, 4]]), np.float32([0.5, -0.25])
     z = np.float32([[sum(float(w) / 8 * float(v) for w, v in zip(r, row, strict=True)) for r in weights] for row in x])
     y = z + bias
@@ -141,7 +141,7 @@ def _svdf(name: str, rank: int, activation: Activation, *, bias: bool) -> Case:
 
 
 def _svdf_integers(dtype: type[np.int8] | type[np.int16], zero: int, newest: int, stored: int) -> Case:
-    """10 · 2 is 20; with the one before and weights 1 and 2, and 3 added, in eighths."""
+    """10 * 2 is 20; with the previous value, time weights 1 and 2, and bias 3, in eighths."""
     return Case(
         f"state of {dtype.__name__}",
         SVDF(1, Activation.RELU),

@@ -1,4 +1,4 @@
-"""Cases of reductions, indices of extremes, running sums and transforms along axes."""
+"""Cases of reductions, arg-extremes, cumulative sums and transforms along axes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CASES = [
         "int8 sum",
         Reduce(Reduction.SUM),
         (np.int8([[10, 20, -30], [5, 6, 7]]), _axes(1)),
-        # real sums of -3 and 6, in steps of a quarter from -1
+        # real sums of -3 and 6, in steps of 0.25 with zero point -1
         (np.int8([-13, 23]),),
         (_q(0.5, 2),),
         (_q(0.25, -1),),

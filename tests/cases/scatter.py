@@ -1,4 +1,4 @@
-"""Cases of rows put at places that indices name: windows, what falls outside, the same place twice."""
+"""Cases of scatters: windows, indices out of range, repeated indices."""
 
 from __future__ import annotations
 

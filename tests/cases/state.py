@@ -1,4 +1,4 @@
-"""Cases of handles; what they lead to is shown by programs."""
+"""Cases of handles; tests of programs cover the variables they refer to."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .case import Case
 
 
 def _handle(*parts: str) -> Array:
-    made = np.empty((), object)
-    made[()] = parts
-    return made
+    handle = np.empty((), object)
+    handle[()] = parts
+    return handle
 
 
 CASES = [Case("named", VarHandle("here", "counter"), (), (_handle("variable", "here", "counter"),))]

@@ -1,4 +1,4 @@
-"""Cases of decoders' layers: several heads and tokens, masks, states that are no numbers, experts by turns."""
+"""Cases of decoder layers: several heads and tokens, masks, NaN and infinite states, several experts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALONG = floats((2, 2, 3, 4))
 def _attention(
     name: str, tokens: int, position: int, mask: Array | None = None, size: int = 6, garbage: float = 0
 ) -> Case:
-    """Two heads of four; behind the tokens the caches hold what must not be seen."""
+    """Two heads of four; cache entries after the tokens contain garbage that must not be read."""
     weights = tuple(floats((8, 8), step) / 2 for step in (37, 31, 29, 23))
     caches = [floats((1, size, 2, 4), step).copy() for step in (41, 43)]
     for cache in caches:

@@ -1,4 +1,4 @@
-"""Cases of transposed and of three-dimensional convolution."""
+"""Cases of transposed and three-dimensional convolution."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _shape(*dims: int) -> np.ndarray:
 def _real(name: str, op: TransposeConv2D, x: tuple[int, ...], weight: tuple[int, ...], size: tuple[int, int]) -> Case:
     image, filters, offset = floats(x), floats(weight, 29), floats((weight[0],), 11)
     axes = [(weight[1], op.stride_height, 1), (weight[2], op.stride_width, 1)]
-    made = transposed(image, filters, axes, op.padding, size) + offset
-    expected = op.activation.apply(made.astype(np.float32))
+    result = transposed(image, filters, axes, op.padding, size) + offset
+    expected = op.activation.apply(result.astype(np.float32))
     output = _shape(x[0], *size, weight[0])
     return Case(name, op, (output, filters, image, offset), (expected,), constant=(0, 1, 3))
 
@@ -41,17 +41,17 @@ def _steps3(op: Conv3D | TransposeConv3D, window: tuple[int, ...]) -> list[tuple
 
 def _conv3d(name: str, op: Conv3D, x: tuple[int, ...], window: tuple[int, ...], outputs: int) -> Case:
     image, filters, offset = floats(x), floats((*window, x[-1], outputs), 29), floats((outputs,), 11)
-    made = convolution(image, filters.transpose(4, 0, 1, 2, 3), _steps3(op, window), op.padding) + offset
-    return Case(name, op, (image, filters, offset), (op.activation.apply(made.astype(np.float32)),), constant=(1, 2))
+    result = convolution(image, filters.transpose(4, 0, 1, 2, 3), _steps3(op, window), op.padding) + offset
+    return Case(name, op, (image, filters, offset), (op.activation.apply(result.astype(np.float32)),), constant=(1, 2))
 
 
 def _transpose3d(
     name: str, op: TransposeConv3D, x: tuple[int, ...], window: tuple[int, ...], size: tuple[int, ...], outputs: int
 ) -> Case:
     image, filters = floats(x), floats((*window, outputs, x[-1]), 29)
-    made = transposed(image, filters.transpose(3, 0, 1, 2, 4), _steps3(op, window), op.padding, size)
+    result = transposed(image, filters.transpose(3, 0, 1, 2, 4), _steps3(op, window), op.padding, size)
     output = _shape(x[0], *size, outputs)
-    return Case(name, op, (output, filters, image), (made.astype(np.float32),), constant=(0, 1))
+    return Case(name, op, (output, filters, image), (result.astype(np.float32),), constant=(0, 1))
 
 
 CASES = [
@@ -159,7 +159,7 @@ CASES = [
             np.ones((1, 2, 2, 1), np.float32),
             np.float32([0.5]),
         ),
-        # 2 * (2 - 1) + 2 - max(0, 2 - 1 - 1) = 4 rows: the windows lie side by side
+        # 2 * (2 - 1) + 2 - max(0, 2 - 1 - 1) = 4 rows: the windows are adjacent
         (np.float32([[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]).reshape(1, 4, 4, 1) + np.float32(0.5),),
         constant=(1, 2),
     ),
@@ -167,7 +167,7 @@ CASES = [
         "MediaPipe's same padding of an odd image",
         TransposeConvBias2D(Padding.SAME, 2, 2),
         (np.float32([1, 2, 3]).reshape(1, 3, 1, 1), np.float32([1, 10, 100]).reshape(1, 3, 1, 1), np.float32([0])),
-        # rows: 2 * 2 + 3 - max(0, 3 - 1 - 0) = 5, one of the two dropped in front
+        # rows: 2 * 2 + 3 - max(0, 3 - 1 - 0) = 5, one of the two removed at the front
         (np.float32([10, 102, 20, 203, 30]).reshape(1, 5, 1, 1),),
         constant=(1, 2),
     ),

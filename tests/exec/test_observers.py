@@ -1,4 +1,4 @@
-"""Claims about observers: what they see is true, and that they look changes nothing."""
+"""Observers: what they report is true, and observing changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 
 def check_trace(trace: dict[str, Any]) -> dict[str, list[str]]:
-    """What a reader of the Trace Event Format asks for; the names of begun slices by the name of their thread."""
+    """Check what readers of the Trace Event Format require; return the names of begun slices by thread name."""
     assert trace["displayTimeUnit"] == "ms"
     events = trace["traceEvents"]
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
@@ -60,21 +60,21 @@ def check_trace(trace: dict[str, Any]) -> dict[str, list[str]]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs())
-def test_watched_runs_give_the_same_bits(graph: Subgraph) -> None:
+def test_observed_runs_give_the_same_bits(graph: Subgraph) -> None:
     inputs = [numbers(*(d or 0 for d in graph.type(i).shape), seed=i) for i in graph.inputs]
     for executor in ("Linear", "Dataflow", "Parallel"):
         program = toy_program(graph, everything(), executor=executor, num_threads=3)
         trace, memory = Trace(), MemoryTimeline()
         plain, watched = Execution(program), Execution(program, observers=(trace, Profile(), memory, MinMax()))
         for _ in range(2):
-            wanted, got = plain.run(inputs), watched.run(inputs)
-            assert {k: v.tobytes() for k, v in got.items()} == {k: v.tobytes() for k, v in wanted.items()}
+            expected, got = plain.run(inputs), watched.run(inputs)
+            assert {k: v.tobytes() for k, v in got.items()} == {k: v.tobytes() for k, v in expected.items()}
         check_trace(json.loads(json.dumps({"traceEvents": trace.events(), "displayTimeUnit": "ms"})))
         for space, plan in program.memory_plan.items():
             assert memory.peaks.get(space, 0) <= plan.size
 
 
-def test_without_observers_the_kernels_own_calls_are_run() -> None:
+def test_without_observers_kernels_are_called_directly() -> None:
     program = onert.compile(onert.load(DIGITS), num_threads=1)
     plain, watched = Execution(program), Execution(program, observers=(Profile(),))
     assert type(plain._frame.calls[0]).__module__.startswith("onert_llvm")
@@ -94,7 +94,7 @@ def test_a_trace_names_threads_operations_and_runs(tmp_path: Path) -> None:
     )
 
 
-def test_a_trace_of_a_run_that_fails_is_whole_and_says_why() -> None:
+def test_the_trace_of_a_failed_run_is_complete_and_contains_the_error() -> None:
     trace = Trace()
     execution = Execution(compiled(branches(2, factor=12.0), failing, "Parallel"), observers=(trace,))
     with pytest.raises(ExecutionError, match="thirteen"):
@@ -104,7 +104,7 @@ def test_a_trace_of_a_run_that_fails_is_whole_and_says_why() -> None:
     assert [e["args"]["error"] for e in events if e.get("args", {}).get("error")] == ["thirteen"]
 
 
-def test_a_profile_counts_every_operation_once_a_run_natively_too() -> None:
+def test_a_profile_counts_every_operation_once_per_run_on_every_backend() -> None:
     package = onert.load(DIGITS)
     for backend in ("llvm", "reference"):
         program = onert.compile(package, backends=(backend,), num_threads=2)
@@ -120,7 +120,7 @@ def test_a_profile_counts_every_operation_once_a_run_natively_too() -> None:
         assert all(row.gflops >= 0 and row.nbytes > 0 for row in rows)
 
 
-def test_the_flops_of_a_convolution_are_those_of_its_formula() -> None:
+def test_the_flops_of_a_convolution_follow_its_formula() -> None:
     program = onert.compile(onert.load(DIGITS), backends=("reference",))
     profile = Profile()
     Execution(program, observers=(profile,)).run([np.zeros(program.inputs[0].type.shape, np.float32)])
@@ -132,7 +132,7 @@ def test_the_flops_of_a_convolution_are_those_of_its_formula() -> None:
             assert row.flops == 2 * int(np.prod(out)) * int(np.prod(weight[1:]))
 
 
-def test_the_timeline_of_an_ordered_run_peaks_at_the_plan_s_bound() -> None:
+def test_the_memory_timeline_of_a_linear_run_peaks_at_the_lower_bound() -> None:
     for backend in ("llvm", "reference"):
         program = onert.compile(onert.load(DIGITS), backends=(backend,), num_threads=1)
         memory = MemoryTimeline()
@@ -147,7 +147,7 @@ def test_the_timeline_of_an_ordered_run_peaks_at_the_plan_s_bound() -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", ["yamnet_audio_classifier_with_metadata", "nmp", "kws_ref_model", "face_landmark"])
-def test_real_models_use_what_their_plan_says(name: str) -> None:
+def test_real_models_use_as_much_memory_as_planned(name: str) -> None:
     program = onert.compile(onert.load(next((SHARED / "models").rglob(f"{name}.tflite"))), num_threads=1)
     memory, profile = MemoryTimeline(), Profile()
     execution = Execution(program, observers=(memory, profile))
@@ -156,7 +156,7 @@ def test_real_models_use_what_their_plan_says(name: str) -> None:
     assert {row.runs for row in profile.rows} == {1}
 
 
-def test_dynamic_tensors_count_with_the_bytes_they_have() -> None:
+def test_dynamic_tensors_count_with_their_actual_bytes() -> None:
     d = Draft()
     x = d.input(4, name="x")
     graph = d.graph(d.op(ToyScale(2.0), d.op(ToyVeil(), x)))
@@ -165,7 +165,7 @@ def test_dynamic_tensors_count_with_the_bytes_they_have() -> None:
     assert memory.peaks == {"host": 16}
 
 
-def test_ranges_are_those_of_the_tensors_over_all_runs(tmp_path: Path) -> None:
+def test_ranges_of_tensors_cover_all_runs(tmp_path: Path) -> None:
     d = Draft()
     x, y = d.input(4, name="x"), d.input(4, name="y")
     graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(-2.0), x), y))
@@ -181,7 +181,7 @@ def test_ranges_are_those_of_the_tensors_over_all_runs(tmp_path: Path) -> None:
     assert found["y"] == {"min": 0.0, "max": 1.0, "runs": 2}
 
 
-def test_an_observer_may_be_anyone_s() -> None:
+def test_an_observer_may_be_a_user_defined_class() -> None:
     seen: list[str] = []
 
     class Noting(Observer):
@@ -192,7 +192,7 @@ def test_an_observer_may_be_anyone_s() -> None:
     assert seen == ["slow operation 0 ToyScale", "slow operation 1 ToyScale"]
 
 
-def test_the_environment_asks_for_recordings_in_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_enables_recordings_in_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_TRACING_MODE", "1")
     monkeypatch.setenv("ONERT_MINMAX_DUMP", "1")
     monkeypatch.setenv("ONERT_WORKSPACE_DIR", str(tmp_path / "work"))
@@ -204,7 +204,7 @@ def test_the_environment_asks_for_recordings_in_the_workspace(tmp_path: Path, mo
     assert program.inputs[0].name in json.loads((tmp_path / "work" / "minmax.json").read_text())
 
 
-def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     execution = Execution(compiled(chain(2.0), sleeping(0)), observers=(Trace(tmp_path / "file" / "trace.json"),))
     with pytest.raises(ExecutionError, match="the trace cannot be written to "):

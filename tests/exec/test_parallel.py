@@ -1,4 +1,4 @@
-"""Claims about the Parallel executor: who is woken, what ends a run, and which error is raised."""
+"""The Parallel executor: which threads are woken, what ends a run, and which error is raised."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def factor(sequence: Sequence) -> float:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every run at a time, while it is under way."""
+    """Every concurrent run, while it is in progress."""
     found: list[Any] = []
 
     class Seen(parallel._Run):
@@ -43,8 +43,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> None:
-    # At first one step is ready, and the other threads wait; behind it all chains are, whose kernels meet.
+def test_a_thread_is_woken_for_every_ready_step(runs: list[Any], count: int) -> None:
+    # At first one step is ready and the other threads wait; it makes all chains ready, whose kernels meet.
     meeting = Meeting(count)
 
     def meet(sequence: Sequence) -> None:
@@ -62,15 +62,15 @@ def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> Non
         assert out.tolist() == [sum(2.0 + i for i in range(count))] * 4
 
 
-def test_the_calling_thread_works_too_and_no_more_than_are_allowed_run_at_a_time() -> None:
-    lock, running, most, threads = Lock(), 0, 0, set()
+def test_the_calling_thread_works_and_the_number_of_threads_is_respected() -> None:
+    lock, running, peak, threads = Lock(), 0, 0, set()
     meeting = Meeting(2)
 
     def watch(sequence: Sequence) -> None:
-        nonlocal running, most
+        nonlocal running, peak
         with lock:
             running += 1
-            most = max(most, running)
+            peak = max(peak, running)
             threads.add(get_ident())
         meeting(sequence)
         with lock:
@@ -78,12 +78,12 @@ def test_the_calling_thread_works_too_and_no_more_than_are_allowed_run_at_a_time
 
     execution = Execution(compiled(branches(6), watch, "Parallel", threads=2))
     execution.run([ONES])
-    assert most == 2
+    assert peak == 2
     assert get_ident() in threads
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["called", "in the background"])
-def test_a_cancelled_run_starts_no_other_step(background: bool) -> None:
+def test_a_cancelled_run_starts_no_further_step(background: bool) -> None:
     begun: list[float] = []
     lock = Lock()
     meeting = Meeting(2)
@@ -91,9 +91,9 @@ def test_a_cancelled_run_starts_no_other_step(background: bool) -> None:
     def cancel(sequence: Sequence) -> None:
         with lock:
             begun.append(factor(sequence))
-        meeting(sequence)  # both branches are under way
+        meeting(sequence)  # both branches are in progress
         execution.cancel()
-        meeting(sequence)  # and end after both were told
+        meeting(sequence)  # and end after both have cancelled
 
     execution = Execution(compiled(branches(2, length=3), cancel, "Parallel", threads=2))
     execution.set_input(0, ONES)
@@ -102,7 +102,7 @@ def test_a_cancelled_run_starts_no_other_step(background: bool) -> None:
     assert sorted(begun) == [2.0, 3.0]
 
 
-def test_a_run_that_is_out_of_time_starts_no_other_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_past_its_timeout_starts_no_further_step(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, meeting, begun = Clock(), Meeting(2), []
     monkeypatch.setattr("onert.exec.stop.time", clock)
 
@@ -115,12 +115,12 @@ def test_a_run_that_is_out_of_time_starts_no_other_step(monkeypatch: pytest.Monk
     execution = Execution(compiled(branches(2, length=3), take, "Parallel", threads=2))
     execution.set_input(0, ONES)
     with pytest.raises(RunTimeoutError):
-        execution.execute(timeout=3.5)  # two steps at a time, each a second: the second pair is the last
+        execution.execute(timeout=3.5)  # two concurrent steps of one second each: the second pair is the last
     assert sorted(begun) == [2.0, 2.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize("order", [(2.0, 3.0, 4.0), (3.0, 4.0, 2.0), (4.0, 2.0, 3.0)])
-def test_of_several_errors_the_first_in_the_compiler_s_order_is_raised(
+def test_of_several_errors_the_one_of_the_first_step_in_compiled_order_is_raised(
     runs: list[Any], order: tuple[float, ...]
 ) -> None:
     meeting = Meeting(3)
@@ -139,7 +139,7 @@ def test_of_several_errors_the_first_in_the_compiler_s_order_is_raised(
             execution.run([ONES])
 
 
-def test_a_run_that_failed_waits_for_what_is_under_way() -> None:
+def test_a_failed_run_waits_for_steps_in_progress() -> None:
     meeting, ended = Meeting(2), Event()
 
     def fail(sequence: Sequence) -> None:
@@ -155,8 +155,8 @@ def test_a_run_that_failed_waits_for_what_is_under_way() -> None:
     assert ended.is_set()
 
 
-def test_no_step_begins_after_one_has_failed(runs: list[Any]) -> None:
-    # Two of four branches are under way; the others are ready when the thread that does not lead fails.
+def test_no_step_starts_after_one_has_failed(runs: list[Any]) -> None:
+    # Two of four branches are in progress; the others are ready when the thread other than the caller's fails.
     meeting, failed, late, caller = Meeting(2), Event(), [], get_ident()
 
     def fail(sequence: Sequence) -> None:
@@ -176,8 +176,8 @@ def test_no_step_begins_after_one_has_failed(runs: list[Any]) -> None:
     assert late == []
 
 
-def test_threads_that_wait_are_let_go_when_the_last_step_is_done() -> None:
-    """The steps that follow one another at the end are run by one thread while the others wait for nothing."""
+def test_waiting_threads_are_released_when_the_last_step_is_done() -> None:
+    """One thread runs the final sequential steps while the others have nothing to wait for."""
     done: list[Future[None]] = []
     execution = Execution(compiled(diamond(3, 2, scale=1.0), sleeping(0), "Parallel", threads=4))
     execution.set_input(0, ONES)
@@ -191,11 +191,13 @@ def test_threads_that_wait_are_let_go_when_the_last_step_is_done() -> None:
 @pytest.mark.parametrize(
     ("executor", "expected"),
     [
-        ("Dataflow", [1.0, 3.0, 4.0, 6.0, 2.0, 5.0, 7.0]),  # both sums are one step
+        ("Dataflow", [1.0, 3.0, 4.0, 6.0, 2.0, 5.0, 7.0]),  # both sums form one step
         ("Parallel", [1.0, 3.0, 4.0, 2.0, 5.0, 6.0, 7.0]),
     ],
 )
-def test_of_what_a_step_makes_ready_the_most_urgent_goes_first(executor: str, expected: list[float]) -> None:
+def test_of_the_steps_that_become_ready_the_one_with_the_highest_rank_runs_first(
+    executor: str, expected: list[float]
+) -> None:
     order: list[float] = []
     d = Draft()
     x = d.op(ToyScale(1.0), d.input(4, name="x"))
@@ -203,7 +205,7 @@ def test_of_what_a_step_makes_ready_the_most_urgent_goes_first(executor: str, ex
     long = d.op(ToyScale(5.0), d.op(ToyScale(4.0), d.op(ToyScale(3.0), x)))
     middle = d.op(ToyScale(7.0), d.op(ToyScale(6.0), x))
     graph = d.graph(d.op(ToyAdd(), d.op(ToyAdd(), short, long), middle))
-    # Planned for two threads, and run by one.
+    # Planned for two threads, but run by one.
     program = compiled(graph, lambda s: order.append(factor(s)), executor, threads=2)
     execution = Execution(evolve(program, num_threads=1))
     (out,) = execution.run([ONES]).values()

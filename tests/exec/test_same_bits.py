@@ -1,4 +1,4 @@
-"""Every executor and every number of threads gives the same results, bit for bit."""
+"""Every executor and every number of threads gives bit-identical results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _inputs(program: onert.Program) -> list[Array]:
         shape = tuple(d or 1 for d in info.shape)
         if info.dtype.is_float:
             found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
-        else:  # indices of a vocabulary or a mask: small
+        else:  # small, as they may be vocabulary indices or a mask
             found.append(rng.integers(0, 2, shape).astype(info.dtype.numpy))
     return found
 
@@ -50,16 +50,16 @@ def _assert_same(package: Package) -> None:
 
 
 class _Rows:
-    """A graph over rows of one width, drawn at random: what transformers are made of, however it is spelt."""
+    """A random graph over rows of one width, made of the building blocks of transformers in different forms."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.width = int(self.rng.choice(WIDTHS))
         self.b = Builder()
-        self.made = [self.b.input(TensorType(DType.FLOAT32, (1, int(self.rng.integers(2, 40)), self.width)))]
+        self.tensors = [self.b.input(TensorType(DType.FLOAT32, (1, int(self.rng.integers(2, 40)), self.width)))]
 
     def any(self) -> int:
-        return self.made[int(len(self.made) * self.rng.random() ** 0.5)]
+        return self.tensors[int(len(self.tensors) * self.rng.random() ** 0.5)]
 
     def constant(self, *shape: int) -> int:
         return self.b.constant(self.rng.normal(size=shape).astype(np.float32) / np.float32(np.sqrt(self.width)))
@@ -80,7 +80,7 @@ class _Rows:
         return mean, inverse
 
     def centred(self) -> int:
-        """A layer norm that takes the mean off first."""
+        """A layer norm that subtracts the mean first."""
         x = self.any()
         mean, inverse = self.moments(x)
         normal = self.pair(BinaryKind.MUL, self.pair(BinaryKind.SUB, x, mean), inverse)
@@ -88,7 +88,7 @@ class _Rows:
         return self.pair(BinaryKind.ADD, scaled, self.constant(self.width))
 
     def factored(self) -> int:
-        """One as Keras spells it: a factor and an offset for each row."""
+        """A layer norm as Keras writes it: a factor and an offset for each row."""
         x = self.any()
         mean, inverse = self.moments(x)
         factor = self.pair(BinaryKind.MUL, inverse, self.constant(self.width))
@@ -96,7 +96,7 @@ class _Rows:
         return self.pair(BinaryKind.ADD, self.pair(BinaryKind.MUL, x, factor), offset)
 
     def shares(self) -> int:
-        """A softmax of elements, spelt out or whole."""
+        """A softmax, as one operation or written out."""
         x = self.any()
         if self.rng.random() < 0.4:
             return self.b.add(Softmax(), x)
@@ -105,10 +105,10 @@ class _Rows:
 
     def layer(self) -> int:
         x = self.any()
-        made = self.b.add(
+        tensors = self.b.add(
             FullyConnected(keep_dims=True), x, self.constant(self.width, self.width), self.constant(self.width)
         )
-        return self.unary(UnaryKind.GELU, made) if self.rng.random() < 0.5 else made
+        return self.unary(UnaryKind.GELU, tensors) if self.rng.random() < 0.5 else tensors
 
     def attention(self) -> int:
         q, k, v = (self.any() for _ in range(3))
@@ -123,30 +123,30 @@ class _Rows:
             self.centred, self.factored, self.shares, self.layer, self.attention, self.sum, self.sum,
         ]  # fmt: skip
         for _ in range(int(self.rng.integers(2, 9))):
-            self.made.append(draws[int(self.rng.integers(len(draws)))]())
-        outputs = {self.made[-1], self.made[int(self.rng.integers(1, len(self.made)))]}
+            self.tensors.append(draws[int(self.rng.integers(len(draws)))]())
+        outputs = {self.tensors[-1], self.tensors[int(self.rng.integers(1, len(self.tensors)))]}
         return Package((self.b.model(sorted(outputs)),))
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_random_graphs_of_rows(seed: int) -> None:
+def test_random_transformer_graphs_give_identical_bits(seed: int) -> None:
     _assert_same(_Rows(seed).package())
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_graphs_of_pictures(seed: int) -> None:
+def test_random_image_graphs_give_identical_bits(seed: int) -> None:
     _assert_same(onert.load(random_model(seed, stored=False)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(16, 216))
-def test_many_random_graphs(seed: int) -> None:
+def test_many_random_graphs_give_identical_bits(seed: int) -> None:
     _assert_same(_Rows(seed).package())
     _assert_same(onert.load(random_model(seed, stored=False)))
 
 
 def _models() -> Iterator[Any]:
-    """The shared models; a few of those with layer norms and branches in the default suite, all in the long one."""
+    """The shared models: a few with layer norms and branches in the default suite, all in the long one."""
     quick = {"cf_while_cond_fp32", "mobilenet_v3_small_224_fp32"}
     for path in sorted((SHARED / "models").rglob("*.tflite")):
         if path.stat().st_size < 60 << 20:
@@ -156,7 +156,7 @@ def _models() -> Iterator[Any]:
 
 @needs_shared
 @pytest.mark.parametrize("path", list(_models()))
-def test_shared_models(path: Path) -> None:
+def test_shared_models_give_identical_bits(path: Path) -> None:
     package = onert.load(path)
     program = onert.compile(package)
     if any(info.dtype.is_handle for info in program.inputs):

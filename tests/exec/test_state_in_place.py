@@ -1,4 +1,4 @@
-"""Claims about caches that are updated in place: what a step copies, that it is right, and that it fails as a whole."""
+"""Caches updated in place: how many bytes a step copies, correct results, and failed runs that change nothing."""
 
 from __future__ import annotations
 
@@ -44,14 +44,12 @@ def _y(outputs: dict[str, Array]) -> Array:
 )
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_run_that_fails_leaves_caches_as_they_were(
-    put: str, state: str, backends: tuple[str, ...], executor: str
-) -> None:
+def test_a_failed_run_leaves_caches_unchanged(put: str, state: str, backends: tuple[str, ...], executor: str) -> None:
     make, first = STATE[state]
     program = onert.compile(make(POSITIONS, put=PUTS[put]), executor=executor, num_threads=2, backends=backends)
     execution = onert.Execution(program)
     for number, wanted in enumerate(decoding.expected(STEPS, POSITIONS, first)):
-        with pytest.raises(ExecutionError, match="7"):  # puts a row that the next step looks at and does not put
+        with pytest.raises(ExecutionError, match="7"):  # would write a row that the next step reads but does not write
             execution.run(decoding.inputs(number + 2, index=7))
         np.testing.assert_allclose(_y(execution.run(decoding.inputs(number))), wanted, rtol=1e-4, atol=1e-6)
     execution.reset_variables()
@@ -71,7 +69,9 @@ def test_a_run_that_fails_leaves_caches_as_they_were(
         (decoding.with_variables, "scattered by StableHLO", 2),
     ],
 )
-def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], put: str, threads: int, tmp_path: Path) -> None:
+def test_decoding_steps_of_a_bundle_give_the_expected_results(
+    make: Callable[..., Package], put: str, threads: int, tmp_path: Path
+) -> None:
     onert.bundle(make(POSITIONS, put=PUTS[put]), tmp_path, threads=threads)
     loaded = onert.load_bundle(tmp_path)
     first = 1.0 if make is decoding.with_resources else 0.0
@@ -84,7 +84,7 @@ def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], put: str, t
         caches = dict(zip(caches, found[2:], strict=True))
 
 
-# ---- what a step copies
+# ---- bytes that a step copies
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], put: str, t
         (decoding.with_variables, "scattered by StableHLO"),
     ],
 )
-def test_a_step_copies_the_same_bytes_whatever_the_caches_hold(make: Callable[..., Package], put: str) -> None:
+def test_a_step_copies_the_same_bytes_whatever_the_size_of_the_caches(make: Callable[..., Package], put: str) -> None:
     found = []
     for positions in (256, 4096):
         execution = onert.Execution(onert.compile(make(positions, put=PUTS[put]), num_threads=1))
@@ -110,7 +110,7 @@ def test_a_step_copies_the_same_bytes_whatever_the_caches_hold(make: Callable[..
 
 @pytest.mark.parametrize("tokens", [1, 3])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_attention_puts_keys_and_values_where_its_caches_lie(tokens: int, executor: str, tmp_path: Path) -> None:
+def test_attention_writes_keys_and_values_into_its_caches_in_place(tokens: int, executor: str, tmp_path: Path) -> None:
     package = decoding.with_attention(32, tokens)
     program = onert.compile(package, executor=executor, num_threads=2)
     assert {program.main.roots.get(update.source) for update in program.main.subgraph.state} == {
@@ -128,7 +128,7 @@ def test_attention_puts_keys_and_values_where_its_caches_lie(tokens: int, execut
 
 
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
-def test_a_cache_and_what_becomes_of_it_are_one_memory(backends: tuple[str, ...]) -> None:
+def test_a_cache_and_its_next_value_share_memory(backends: tuple[str, ...]) -> None:
     program = onert.compile(decoding.with_variables(POSITIONS, put=decoding.put_twice), backends=backends)
     tensors = onert.Execution(program)._frame.tensors
     state = program.main.subgraph.state
@@ -138,7 +138,7 @@ def test_a_cache_and_what_becomes_of_it_are_one_memory(backends: tuple[str, ...]
         assert program.main.roots[update.source] == update.variable
 
 
-# ---- caches that the caller has
+# ---- caches owned by the caller
 
 
 def _caches(positions: int) -> dict[str, Array]:
@@ -146,7 +146,7 @@ def _caches(positions: int) -> dict[str, Array]:
 
 
 def _bound(program: Any, caches: dict[str, Array], inputs_first: bool = True) -> onert.Execution:
-    """An execution on caches that are input and output."""
+    """An execution with caches that are both inputs and outputs."""
     execution = onert.Execution(program)
     for outputs in (not inputs_first, inputs_first):
         for number, (name, cache) in enumerate(caches.items()):
@@ -167,7 +167,7 @@ def _step(execution: onert.Execution, number: int, index: int = 0) -> Array:
 @pytest.mark.parametrize(("put", "inputs_first"), [("a row", True), ("twice, in another shape", False)])
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_caller_may_give_one_memory_for_a_cache_and_what_becomes_of_it(
+def test_a_caller_may_provide_the_same_memory_for_a_cache_and_its_next_value(
     put: str, backends: tuple[str, ...], executor: str, inputs_first: bool
 ) -> None:
     program = onert.compile(
@@ -185,7 +185,7 @@ def test_a_caller_may_give_one_memory_for_a_cache_and_what_becomes_of_it(
         assert sum(decoding.copied_bytes(program, execution._frame.tensors).values()) < POSITIONS * 8 * 4
 
 
-def test_a_cache_that_the_caller_has_elsewhere_stays_as_it_is() -> None:
+def test_a_cache_that_is_only_an_input_is_not_modified() -> None:
     program = onert.compile(decoding.with_ends(POSITIONS))
     given = {**decoding.inputs(5), **_caches(POSITIONS)}
     execution = onert.Execution(program)
@@ -200,19 +200,19 @@ def test_a_cache_that_the_caller_has_elsewhere_stays_as_it_is() -> None:
     assert not given["keys_in"].any()
 
 
-def test_only_the_very_memory_of_the_very_input_may_be_an_outputs() -> None:
+def test_an_output_may_only_share_exactly_the_memory_of_its_own_cache() -> None:
     program = onert.compile(decoding.with_ends(POSITIONS))
     room = np.zeros((2, POSITIONS, 2, 4), np.float32)
     apart = "given memory that .* uses"
     execution = onert.Execution(program)
     execution.set_input("keys_in", room[:1])
-    with pytest.raises(ExecutionError, match=apart):  # of the other cache
+    with pytest.raises(ExecutionError, match=apart):  # the memory of the other cache
         execution.set_output(3, room[:1])
     shifted = room.reshape(-1)[8 : 8 + POSITIONS * 8].reshape(1, POSITIONS, 2, 4)
     with pytest.raises(ExecutionError, match=apart):
         execution.set_output(2, shifted)
     execution.set_output(2, room[:1])
-    with pytest.raises(ExecutionError, match=apart):  # which is written meanwhile
+    with pytest.raises(ExecutionError, match=apart):  # it is already an output
         execution.set_input("values_in", room[:1])
     with pytest.raises(ExecutionError, match=apart):
         execution.set_output(3, room[:1])

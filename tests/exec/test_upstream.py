@@ -1,4 +1,4 @@
-"""Where the public runtime is known to fail its users, this one does not: a test for each."""
+"""Known defects of the public runtime that this one does not have, one test for each."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from onert.ir import ExecutionError, Package, Subgraphs
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 
-def test_buffers_are_kept_alive_by_who_was_given_them() -> None:
+def test_an_execution_keeps_the_arrays_it_was_given_alive() -> None:
     program = onert.compile(onert.load(DIGITS))
     shape = program.inputs[0].type.shape
-    wanted = onert.Execution(program).run([np.full(shape, 0.5, np.float32)])
+    expected = onert.Execution(program).run([np.full(shape, 0.5, np.float32)])
     execution = onert.Execution(program)
-    execution.set_input(0, np.full(shape, 0.5, np.float32))  # no one else holds it
+    execution.set_input(0, np.full(shape, 0.5, np.float32))  # without another reference
     gc.collect()
     garbage = [np.full(shape, np.nan, np.float32) for _ in range(64)]
     execution.execute()
     assert len(garbage) == 64
-    assert execution.get_output(0).tobytes() == next(iter(wanted.values())).tobytes()
+    assert execution.get_output(0).tobytes() == next(iter(expected.values())).tobytes()
 
 
 def test_an_input_may_be_resized_back_to_its_first_shape() -> None:
@@ -44,7 +44,7 @@ def test_an_input_may_be_resized_back_to_its_first_shape() -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_package_runs_as_a_zip(tmp_path: Path, method: int) -> None:
+def test_a_zipped_package_gives_the_same_results(tmp_path: Path, method: int) -> None:
     archive = tmp_path / "digits.zip"
     with zipfile.ZipFile(archive, "w", method) as target:
         for path in sorted(DIGITS.rglob("*")):
@@ -54,7 +54,7 @@ def test_a_package_runs_as_a_zip(tmp_path: Path, method: int) -> None:
     assert {k: v.tobytes() for k, v in folder.items()} == {k: v.tobytes() for k, v in zipped.items()}
 
 
-def test_no_one_guesses_the_size_of_an_output() -> None:
+def test_the_size_of_a_dynamic_output_is_unknown_until_the_run() -> None:
     d = Draft()
     graph = d.graph(d.op(ToyVeil(), d.input(4, name="x")))
     program = compile(Package((Subgraphs((graph,)),)), Options(), [*onert_reference()])
@@ -70,7 +70,7 @@ def onert_reference() -> tuple[onert.backend.Backend, ...]:
     return onert.backend.registry.load_backends(["reference"])
 
 
-def test_the_text_of_an_error_is_in_the_exception() -> None:
+def test_the_exception_contains_the_error_message() -> None:
     execution = onert.Execution(onert.compile(onert.load(DIGITS)))
     with pytest.raises(onert.OnertError) as caught:
         execution.run([np.zeros((1, 3), np.float32)])
