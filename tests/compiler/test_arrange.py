@@ -23,7 +23,7 @@ from .toy import ToyBackend, diamond
 
 
 def arranged(graph: Subgraph, times: Sequence[float], threads: int = 2) -> tuple[Arranged, list[list[int]]]:
-    """Arrange one group per operation, each taking `times` on 1, 2, ... threads; and the operands each depends on."""
+    """Arrange one group per operation, each taking `times` on 1, 2, ... threads; and the operations each depends on."""
     before = [[graph.definitions[i] for i in o.used if i in graph.definitions] for o in graph.operations]
     groups = tuple(Group((at,)) for at in range(len(graph.operations)))
     sequence = OperationSequence(graph, tuple(range(len(groups))), (), (), "", groups)

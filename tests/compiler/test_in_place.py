@@ -67,7 +67,7 @@ def _read_with_result(b: Builder, table: int, row: int, at: int) -> list[int]:
 
 
 def _of_itself(b: Builder, table: int, row: int, at: int) -> list[int]:
-    """The row is itself updated in place before it is put into the table."""
+    """The row is added to an update of itself before it is put into the table."""
     return [b.add(PutRow(), table, b.add(ADD, row, b.add(PutRow(), row, row, b.constant(np.int32(0)))), at), row]
 
 
@@ -240,7 +240,7 @@ def _adding() -> Package:
 
 
 _FAILING = ([0, 4], [4, 0], [0, -1], [-1, 0], [0, 1 << 40])
-"""Pairs of indices of which one is out of range: the other row is added before or after that is found out."""
+"""Pairs of indices, one of them out of range: the other row is added before or after that is detected."""
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])

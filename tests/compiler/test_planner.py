@@ -75,7 +75,7 @@ def test_first_fit_takes_the_first_gap_in_execution_order() -> None:
     assert planned([(0, 1, 16), (0, 9, 16), (2, 9, 32), (3, 9, 16)], "FirstFit")[0] == [0, 16, 32, 0]
 
 
-def test_wic_places_the_largest_tensors_first() -> None:
+def test_wic_places_the_largest_tensors_first_and_meets_a_bound_that_first_fit_misses() -> None:
     tensors = [(0, 1, 16), (1, 9, 16), (2, 9, 32)]
     assert planned(tensors, "FirstFit") == ([0, 16, 32], 48)
     assert planned(tensors, "WIC") == ([0, 32, 0], 48)
@@ -200,7 +200,7 @@ def _holds(weights: Any, arrows: Any) -> None:
 
 
 @pytest.mark.parametrize("density", [0.1, 0.2, 0.3, 0.5])
-def test_the_heaviest_antichain_of_orders_whose_flow_must_be_rerouted(density: float) -> None:
+def test_the_heaviest_antichain_is_found_when_flow_must_be_rerouted(density: float) -> None:
     rng = np.random.default_rng(round(density * 10))
     for _ in range(60):
         _holds(rng.integers(1, 6, 9), rng.random((9, 9)) < density)

@@ -1,4 +1,4 @@
-"""A run's outputs have their own memory: no input, other output or arena may share a byte with it."""
+"""The memory of an output is its own: no input, other output or arena may share a byte with it."""
 
 from __future__ import annotations
 
