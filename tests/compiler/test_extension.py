@@ -173,9 +173,7 @@ INSTALLED = [_Entry("one", "an_extension:MADE"), _Entry("two", "an_extension:MAD
         ("an_extension:LATER", f"is for version {API_VERSION + 1} of the contract, this is {API_VERSION}"),
     ],
 )
-def test_an_invalid_extension_is_rejected_in_one_sentence(
-    name: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_extension_is_rejected(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: INSTALLED if group == GROUP else [])
     assert load_extensions(("one",)) == (MADE,)
     with pytest.raises(CompileError) as caught:

@@ -122,9 +122,7 @@ def programs_in(directory: Path) -> list[Path]:
     return [path for path in directory.glob("*.onert") if b"digest\t" not in path.read_bytes()]
 
 
-def test_a_program_that_compiles_faster_than_it_loads_is_not_cached(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_compiled_faster_than_read_is_not_cached(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) == []
@@ -133,9 +131,7 @@ def test_a_program_that_compiles_faster_than_it_loads_is_not_cached(
     assert programs_in(directory) != []
 
 
-def test_a_program_with_kernels_that_cannot_be_stored_is_not_cached(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_with_unstorable_kernels_is_not_cached(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reference, "keep", lambda self, kernel: None)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) == []
@@ -214,9 +210,7 @@ def test_a_program_with_a_damaged_entry_is_compiled_again(damage: Any, directory
 
 
 @pytest.mark.parametrize("which", ["directory", "file"])
-def test_entries_that_other_users_could_have_written_are_not_used(
-    which: str, directory: Path, compiled: Compiled
-) -> None:
+def test_entries_that_others_could_have_written_are_not_used(which: str, directory: Path, compiled: Compiled) -> None:
     package = onert.load(DIGITS[1])
     onert.compile(package)
     assert whole(directory).stat().st_mode & 0o777 == 0o600

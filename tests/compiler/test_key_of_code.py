@@ -44,14 +44,14 @@ PROCESS: Mapping[str, tuple[object, str, Any]] = {
     "sources": (
         key,
         "installed",
-        lambda folder, distribution: "other" if distribution == DISTRIBUTION else distribution,
+        lambda folder, which: "other" if which == DISTRIBUTION else which,
     ),
     "python": (sys, "hexversion", 1),
     **{
         name: (
             key,
             "installed",
-            lambda folder, distribution, name=name: "other" if distribution == name else distribution,
+            lambda folder, which, name=name: "other" if which == name else which,
         )
         for name in key.LIBRARIES
     },
@@ -65,15 +65,15 @@ FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
         label: (
             onert_llvm.codegen.fingerprint,
             "installed",
-            lambda _, distribution, name=name: "" if distribution == name else distribution,
+            lambda _, which, name=name: "" if which == name else which,
         )
         for label, name in (("sources of llvm", DISTRIBUTION), ("llvmlite", "llvmlite"))
     },
     "library of llvmlite": (onert_llvm.codegen.fingerprint, "_sizes", lambda folder: "other"),
     "processor for llvm": (isa, "_host_features", least),
     "figures of the processor": (isa, "processor", lambda: "another : first_cache=65536"),
-    "sources of reference": (onert_reference.backend, "installed", lambda folder, distribution: "other"),
-    "sources of builtin": (onert_builtin.backend, "installed", lambda folder, distribution: "other"),
+    "sources of reference": (onert_reference.backend, "installed", lambda folder, which: "other"),
+    "sources of builtin": (onert_builtin.backend, "installed", lambda folder, which: "other"),
 }
 """Likewise for the components of the backends' fingerprints."""
 
@@ -92,7 +92,7 @@ def test_code_libraries_and_machine_are_part_of_the_key(
         pytest.skip("this processor has only the features that all of its kind have")
     where, attribute, answer = {**PROCESS, **FINGERPRINTS}[name]
     if attribute == "installed":  # several components use it
-        monkeypatch.setattr(where, attribute, lambda folder, distribution: distribution)
+        monkeypatch.setattr(where, attribute, lambda folder, which: which)
         forget()
     before = cached.facts(PLAIN, input_shapes=SHAPES)
     assert cached.count == 1

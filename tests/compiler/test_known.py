@@ -60,9 +60,7 @@ def outputs(program: onert.Program) -> list[Array]:
 
 
 @pytest.mark.parametrize("source", [FILE, FILE.read_bytes()], ids=["a file", "bytes"])
-def test_a_file_with_a_cached_program_is_parsed_only_when_its_models_are_used(
-    source: Path | bytes, reads: Reads
-) -> None:
+def test_a_file_with_a_cached_program_is_parsed_only_when_used(source: Path | bytes, reads: Reads) -> None:
     first = onert.load(source)
     expected = outputs(compiled(first))
     assert reads.count == 1
@@ -118,9 +116,7 @@ def test_cached_programs_are_named_after_the_file_that_was_loaded(tmp_path: Path
         assert compiled(onert.load(path)).name == path.stem
 
 
-def test_a_model_is_parsed_again_if_custom_operators_are_registered(
-    monkeypatch: pytest.MonkeyPatch, reads: Reads
-) -> None:
+def test_a_model_is_parsed_again_if_there_are_custom_operators(monkeypatch: pytest.MonkeyPatch, reads: Reads) -> None:
     compiled(onert.load(FILE))
     monkeypatch.setitem(CUSTOM_OPS, "Mine", lambda x, options: x)
     package = onert.load(FILE)
@@ -147,9 +143,7 @@ def test_writing_to_a_small_file_does_not_change_the_loaded_package(tmp_path: Pa
         compiled(onert.load(path))
 
 
-def test_a_large_file_that_was_written_to_after_loading_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_file_written_to_after_loading_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "HELD", 1000)
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())

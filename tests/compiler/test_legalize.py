@@ -354,9 +354,7 @@ def test_batch_norm_is_correct_with_any_of_its_operands_constant(constant: tuple
 
 
 @pytest.mark.parametrize(("shape", "why"), [((2, 3, 4), None), ((2, 3, 0), "a tensor has no elements")])
-def test_a_reduction_of_an_empty_tensor_along_separate_axes_is_not_decomposed(
-    shape: tuple[int, ...], why: str | None
-) -> None:
+def test_a_reduction_of_an_empty_tensor_is_not_decomposed(shape: tuple[int, ...], why: str | None) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, shape), "x")
     graph = b.subgraph([b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 2])))])

@@ -276,9 +276,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.mark.parametrize(("seconds", "steps"), [(0.05, 5), (0.045, 5), (0.0, 0)])
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
-def test_a_run_ends_before_the_first_step_after_its_timeout(
-    clock: Clock, executor: str, seconds: float, steps: int
-) -> None:
+def test_a_run_ends_at_the_first_step_past_its_timeout(clock: Clock, executor: str, seconds: float, steps: int) -> None:
     began = clock.now
     execution = with_input(compiled(chain(*[2.0] * 50), clock.taking(0.01), executor))
     for run in (execution.execute, lambda timeout: execution.execute_async(timeout=timeout).result(PATIENCE)):
@@ -324,7 +322,7 @@ def test_a_cancelled_run_leaves_state_as_it_was(clock: Clock) -> None:
         lambda e: e.reset_variables(),
     ],
 )
-def test_calls_on_a_running_or_closed_execution_are_rejected_with_the_reason(
+def test_calls_on_a_running_or_closed_execution_are_rejected(
     act: Callable[[Execution], object],
 ) -> None:
     gate = Gate()

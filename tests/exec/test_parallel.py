@@ -195,9 +195,7 @@ def test_waiting_threads_are_released_when_the_last_step_is_done() -> None:
         ("Parallel", [1.0, 3.0, 4.0, 2.0, 5.0, 6.0, 7.0]),
     ],
 )
-def test_of_the_steps_that_become_ready_the_one_with_the_highest_rank_runs_first(
-    executor: str, expected: list[float]
-) -> None:
+def test_of_the_steps_that_become_ready_the_highest_rank_runs_first(executor: str, expected: list[float]) -> None:
     order: list[float] = []
     d = Draft()
     x = d.op(ToyScale(1.0), d.input(4, name="x"))

@@ -55,8 +55,6 @@ def test_scales_survive_encoding_for_the_cache(count: int) -> None:
         ((), (), "no scale"),
     ],
 )
-def test_invalid_scales_and_zero_points_are_rejected(
-    scales: tuple[float, ...], zeros: tuple[int, ...], message: str
-) -> None:
+def test_invalid_scales_are_rejected(scales: tuple[float, ...], zeros: tuple[int, ...], message: str) -> None:
     with pytest.raises(RuleError, match=message):
         Quantization(scales, zeros, 0)
