@@ -173,13 +173,13 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
     assert violations(Enqueuing(nothing)) == {
         "its_calls_are_work_in_a_queue": "its calls only enqueue, but its memory has no queue"
     }
-    assert set(held(Lazy(nothing))) == {"its_memory_keeps_what_is_put_in"}
-    assert held(Old(nothing)) == {"it_says_who_it_is": "it is made for version 0, this is 2"}
-    assert set(held(Silent(nothing))) == {"it_answers_for_every_operation"}
-    assert held(Forgetful(nothing))["it_runs_sequences"] == (
+    assert set(violations(Lazy(nothing))) == {"its_memory_keeps_what_is_put_in"}
+    assert violations(Old(nothing)) == {"it_says_who_it_is": "it is made for version 0, this is 2"}
+    assert set(violations(Silent(nothing))) == {"it_answers_for_every_operation"}
+    assert violations(Forgetful(nothing))["it_runs_sequences"] == (
         "fuse returned operations [0], expected each of 0, 1, 2 once"
     )
-    assert "its_kernels_serve_many_executions" in held(Sticky(nothing))
+    assert "its_kernels_serve_many_executions" in violations(Sticky(nothing))
 
 
 class StickyKernel:
