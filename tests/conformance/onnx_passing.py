@@ -1,4 +1,4 @@
-"""Writes `onnx_passing.txt`: the cases of ONNX's test suite that pass, natively and on the reference backend."""
+"""Writes `onnx_passing.txt`: the cases of ONNX's test suite that pass natively and on the reference backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integer models give LiteRT's reference results bit for bit; seed 1 is drawn in `test_models`."""
+"""Integer models match LiteRT's reference kernels bit for bit; `test_models` covers seed 1."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def litert_outputs(path: Path, inputs: list[np.ndarray[Any, Any]]) -> list[np.nd
 @needs_shared
 @pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_integer_models_are_exact(name: str, seed: int) -> None:
+def test_integer_models_match_litert_bit_for_bit(name: str, seed: int) -> None:
     path = SHARED / "models" / f"{name}.tflite"
     program = onert.compile(onert.load(path), backends=("reference",))
     inputs = random_inputs(program, seed)
     found = onert.Execution(program).run(inputs)
     for mine, theirs in zip(found.values(), litert_outputs(path, inputs), strict=True):
         if mine.dtype.kind == "f":
-            # The last operation of `detect` decodes boxes in float32; a compiler may fuse its multiply-adds, which
-            # moves the last bit.
+            # The last operation of `detect` decodes boxes in float32. A compiler may fuse its multiply-adds, which
+            # changes the last bit.
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
         else:
             np.testing.assert_array_equal(mine, theirs)

@@ -1,4 +1,6 @@
-"""Every malformed model is refused with one clear sentence, in time, in little memory, and never later than it must."""
+"""Every malformed model is refused with one clear sentence, quickly, in little memory, and no later than the listed
+stage.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ for path in sys.argv[1:]:
         print(json.dumps([path, "", 0, "the process ended"]), flush=True)
 """
 )
-"""Tries each model in a process of its own, forked off one that has imported what all need."""
+"""Tries each model in a child process, forked from one that has already imported everything they share."""
 
 
 @needs_shared

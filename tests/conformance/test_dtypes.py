@@ -1,6 +1,6 @@
-"""Every operator in every element type in which LiteRT was seen to run it: one of its kernels agrees.
+"""Every operator matches a LiteRT kernel in every element type that LiteRT was seen to run it in.
 
-Integers agree exactly, but for one quantised function, and floats to the last bit of the largest element.
+Integers match exactly, except for one quantised function. Floats match to the last bit of the largest element.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ KNOWN: dict[tuple[str, str], str] = {
     ("NOT_EQUAL", "int16"): "LiteRT leaves the result unwritten",
     ("PRELU", "int16q"): "LiteRT reads the alphas as if they were int8",
 }
-"""Pairs that are not compared, because what LiteRT gives is no result, each with its reason."""
+"""(Operator, element type) pairs that are not compared because LiteRT's output is not a valid result, with reasons."""
 
 
 def _probed() -> list[tuple[str, str]]:
-    """Operators and element types that a LiteRT kernel ran; for CAST pairs of types."""
+    """The (operator, element type) pairs that a LiteRT kernel ran; for CAST the type is a pair of types."""
     if not PROBES.is_file():
         return []
     found = []
@@ -79,21 +79,21 @@ def _model(code: str, kind: str, draw: int = 0) -> tuple[bytes, list[Array]]:
 
 
 OF_ONE_VALUE = ("FILL", "RANK", "ZEROS_LIKE")
-"""Operators whose results vary in nothing."""
+"""Operators whose results have a single value."""
 DRAWS = 10
 
 
 def _varies(arrays: list[Array]) -> bool:
-    """Whether each result has different elements: saturated or cleared results would agree whatever was computed."""
+    """Whether no result is constant. Saturated or zeroed results would match whatever was computed."""
     return all((a != a.reshape(-1)[0]).any() for a in arrays)
 
 
 UNITS = {("SQRT", "int16q"): 1}
-"""Units by which quantised results may differ: LiteRT interpolates in a table that ours is not."""
+"""Units by which quantised results may differ, because LiteRT interpolates in a table and we do not."""
 NEAR = {"float16": 0.0, "bfloat16": 0.0, "float32": 2e-7, "float64": 0.0, "complex64": 2e-7}
-"""How far floats may lie from LiteRT's, relative to the largest."""
+"""Tolerance for floats, relative to the largest element."""
 ROUNDED = {("GELU", "float16"): 1.2e-3}
-"""LiteRT's kernel rounds what it computes on the way."""
+"""Tolerances where LiteRT's kernel rounds intermediate values."""
 
 
 def _agree(mine: Array, theirs: Array, slack: int, near: float) -> bool:
@@ -110,7 +110,7 @@ def _agree(mine: Array, theirs: Array, slack: int, near: float) -> bool:
 
 
 def _litert(model: bytes, inputs: list[Array]) -> list[list[Array]]:
-    """What each kernel gives that runs."""
+    """The results of each LiteRT kernel that runs the model."""
     found = []
     for resolver in ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "BUILTIN_REF"):
         try:
@@ -122,7 +122,7 @@ def _litert(model: bytes, inputs: list[Array]) -> list[list[Array]]:
 
 @needs_shared
 @pytest.mark.parametrize(("code", "kind"), [pytest.param(c, k, id=f"{c} {k}") for c, k in _probed()])
-def test_some_kernel_of_litert_agrees_with_both_backends(code: str, kind: str) -> None:
+def test_a_litert_kernel_agrees_with_both_backends(code: str, kind: str) -> None:
     if (code, kind) in KNOWN:
         pytest.skip(KNOWN[code, kind])
     for draw in range(DRAWS):
@@ -145,5 +145,5 @@ def test_some_kernel_of_litert_agrees_with_both_backends(code: str, kind: str) -
 
 
 @needs_shared
-def test_known_differences_are_of_pairs_that_are_probed() -> None:
+def test_every_known_difference_is_a_probed_pair() -> None:
     assert not set(KNOWN) - set(_probed())

@@ -1,8 +1,8 @@
-"""Real models give the answers recorded for real images and sounds.
+"""Real models reproduce the answers recorded for real images and sounds.
 
-The records come from LiteRT's default delegate, whose integer arithmetic is its own: on these very inputs it lies up to
-0.055 from LiteRT's reference kernels. A probability of a quantised model is therefore right within 0.01 of the record,
-or where it is exactly what the reference kernels give.
+The records come from LiteRT's default delegate, whose integer arithmetic differs from its reference kernels by up to
+0.055 on these very inputs. A probability of a quantised model is therefore accepted if it is within 0.01 of the record
+or if it matches the reference kernels exactly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def execution(entry: dict[str, Any]) -> onert.Execution:
 
 
 def is_reference(entry: dict[str, Any], run: onert.Execution, inputs: list[np.ndarray[Any, Any]]) -> bool:
-    """Whether the run's outputs are those of LiteRT's reference kernels, integers exactly, floats to the last bits."""
+    """Whether the run's outputs match LiteRT's reference kernels: integers exactly, floats to the last bits."""
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     interpreter = litert.Interpreter(
         model_path=str(SHARED / entry["model"]), experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF
@@ -50,7 +50,7 @@ def is_reference(entry: dict[str, Any], run: onert.Execution, inputs: list[np.nd
 
 
 def image_input(run: onert.Execution, path: Path, unit: bool) -> np.ndarray[Any, Any]:
-    """The image as the recorded answers had it: bilinear resize, then as the input's element type wants it."""
+    """The image as it was for the recorded answers: resized bilinearly, then converted to the input's element type."""
     wanted = run.program.inputs[0]
     _, height, width, _ = wanted.shape
     image = Image.open(path).convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
@@ -79,7 +79,7 @@ def run_image(
 
 @needs_shared
 @entries("classify")
-def test_classifiers_agree(entry: dict[str, Any]) -> None:
+def test_classifiers_match_the_record(entry: dict[str, Any]) -> None:
     # The float classifier's record was made with pixels from 0 to 1.
     run, inputs, (scores, *_) = run_image(entry, unit=True)
     top = int(np.argmax(scores))
@@ -90,7 +90,7 @@ def test_classifiers_agree(entry: dict[str, Any]) -> None:
 
 @needs_shared
 @entries("detect")
-def test_detectors_agree(entry: dict[str, Any]) -> None:
+def test_detectors_match_the_record(entry: dict[str, Any]) -> None:
     run, inputs, (boxes, classes, scores, count) = run_image(entry)
     found = [
         (int(classes[0, i]), float(scores[0, i]), boxes[0, i]) for i in range(int(count[0])) if scores[0, i] >= 0.5
@@ -105,7 +105,7 @@ def test_detectors_agree(entry: dict[str, Any]) -> None:
 
 @needs_shared
 @entries("segment")
-def test_segmentation_agrees(entry: dict[str, Any]) -> None:
+def test_segmentation_matches_the_record(entry: dict[str, Any]) -> None:
     _, _, (scores, *_) = run_image(entry)
     classes, counts = np.unique(np.argmax(scores[0], axis=-1), return_counts=True)
     found = dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -115,7 +115,7 @@ def test_segmentation_agrees(entry: dict[str, Any]) -> None:
 
 @needs_shared
 @entries("pose")
-def test_keypoints_agree(entry: dict[str, Any]) -> None:
+def test_keypoints_match_the_record(entry: dict[str, Any]) -> None:
     run, inputs, (keypoints, *_) = run_image(entry)
     same = np.allclose(keypoints.reshape(-1, 3), entry["keypoints_yxs"], rtol=0, atol=0.02)
     assert same or is_reference(entry, run, inputs)
@@ -123,7 +123,7 @@ def test_keypoints_agree(entry: dict[str, Any]) -> None:
 
 @needs_shared
 @entries("audio")
-def test_sound_classes_agree(entry: dict[str, Any]) -> None:
+def test_sound_classes_match_the_record(entry: dict[str, Any]) -> None:
     with wave.open(str(SHARED / entry["input"])) as sound:
         samples = np.frombuffer(sound.readframes(sound.getnframes()), np.int16).astype(np.float32) / 32768
     run = execution(entry)
@@ -139,7 +139,7 @@ def test_sound_classes_agree(entry: dict[str, Any]) -> None:
 
 @needs_shared
 @entries("mnist")
-def test_digits_are_read(entry: dict[str, Any]) -> None:
+def test_as_many_digits_are_recognised_as_recorded(entry: dict[str, Any]) -> None:
     run = execution(entry)
     correct = 0
     paths = sorted(SHARED.glob(entry["input"]))

@@ -1,4 +1,4 @@
-"""One-operation models of another project's test suite give that suite's results."""
+"""One-operation models from Glow's test suite reproduce that suite's results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ MODELS = sorted(p for p in FOLDER.glob("*.tflite") if p.with_suffix(".out0").exi
 
 
 def read(path: Path, info: onert.TensorInfo) -> np.ndarray:
-    """One header byte, then raw little-endian elements."""
+    """The array in a file of one header byte and raw little-endian elements."""
     raw = path.read_bytes()[1:]
     shape = tuple(d for d in info.shape if d is not None)
     return np.frombuffer(raw, info.dtype.numpy).reshape(shape)
 
 
 @needs_shared
-def test_all_92_models_are_there() -> None:
+def test_all_92_models_are_present() -> None:
     assert len(MODELS) == 92
 
 
 @needs_shared
 @pytest.mark.parametrize("model", MODELS, ids=lambda p: p.stem)
-def test_results_agree(model: Path) -> None:
+def test_a_model_reproduces_the_suite_s_results(model: Path) -> None:
     run = onert.Execution(onert.compile(onert.load(model)))
     inputs = [read(model.with_suffix(f".inp{i}"), info) for i, info in enumerate(run.program.inputs)]
     outputs = run.run(inputs)

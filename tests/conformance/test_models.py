@@ -1,8 +1,8 @@
-"""Every model that is at hand loads, compiles and runs on every backend, and answers as LiteRT does.
+"""Every available model loads, compiles and runs on every backend, and its results match LiteRT's.
 
-Floats lie within 1e-4 of the output's range of what one of LiteRT's kernels gives, or are no farther from them than
-these are from each other (sums of a range of 1,600 cancel in pose_landmark_full's mask). Integers are those of the
-reference kernels. Models with state run ten steps. What LiteRT cannot run is held against the reference backend.
+Floats are within 1e-4 of the output's range from one of LiteRT's kernels, or no farther from them than those are from
+each other (in pose_landmark_full's mask, sums with a range of 1,600 cancel). Integers equal the reference kernels'.
+Models with state run ten steps. What LiteRT cannot run is compared with the reference backend.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _stateful(package: onert.Package) -> bool:
 
 
 def _random(detail: dict[str, Any], rng: np.random.Generator) -> Array:
-    """Elements for an input. Integers of more than 16 bits are indices mostly, so they are small."""
+    """Elements for an input. Integers wider than 16 bits are mostly indices, so they are small."""
     shape, dtype = tuple(detail["shape"]), np.dtype(detail["dtype"])
     if dtype.kind == "f":
         return rng.uniform(-1, 1, shape).astype(dtype)
@@ -60,22 +60,22 @@ class NotRunError(Exception):
 @cache
 def _steps(name: str, kernels: str) -> list[tuple[list[Array], list[Array]]]:
     """Inputs and LiteRT's outputs, step by step."""
-    made = litert.Interpreter(
+    interpreter = litert.Interpreter(
         str(FOLDER / f"{name}.tflite"),
         experimental_op_resolver_type=getattr(litert.OpResolverType, kernels),
         num_threads=1,
     )
     try:
-        made.allocate_tensors()
+        interpreter.allocate_tensors()
     except RuntimeError as error:
         raise NotRunError(str(error)) from error
     rng, found = np.random.default_rng(1), []
     for _ in range(STEPS if _stateful(onert.load(FOLDER / f"{name}.tflite")) else 1):
-        inputs = [_random(detail, rng) for detail in made.get_input_details()]
-        for detail, array in zip(made.get_input_details(), inputs, strict=True):
-            made.set_tensor(detail["index"], array)
-        made.invoke()
-        found.append((inputs, [made.get_tensor(detail["index"]) for detail in made.get_output_details()]))
+        inputs = [_random(detail, rng) for detail in interpreter.get_input_details()]
+        for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        found.append((inputs, [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]))
     return found
 
 
@@ -85,7 +85,7 @@ def _run(name: str, steps: list[list[Array]], options: dict[str, Any]) -> list[l
 
 
 def _distance(mine: list[list[Array]], theirs: list[list[Array]]) -> float:
-    """The largest difference of floats, relative to the range of the output at that step; integers must be equal."""
+    """The largest difference between floats, relative to the output's range at that step; integers must be equal."""
     worst = 0.0
     for a, b in ((a, b) for m, t in zip(mine, theirs, strict=True) for a, b in zip(m, t, strict=True)):
         assert a.shape == b.shape
@@ -100,7 +100,7 @@ def _distance(mine: list[list[Array]], theirs: list[list[Array]]) -> float:
 
 @needs_shared
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_answers_as_litert_does(name: str, subtests: pytest.Subtests) -> None:
+def test_a_model_matches_litert(name: str, subtests: pytest.Subtests) -> None:
     try:
         steps = _steps(name, "BUILTIN_REF")
     except NotRunError:
@@ -134,5 +134,5 @@ def _check_against_reference(path: Path, tolerance: float = CLOSE) -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", CIRCLES)
-def test_a_circle_model_runs(name: str) -> None:
+def test_a_circle_model_matches_the_reference_backend(name: str) -> None:
     _check_against_reference(FOLDER / f"{name}.circle")

@@ -16,13 +16,13 @@ CASES: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text()) if
 
 
 @needs_shared
-def test_all_727_cases_are_there() -> None:
+def test_all_727_cases_are_present() -> None:
     assert len(CASES) == 727
 
 
 @needs_shared
 @pytest.mark.parametrize("case", [c["case"] for c in CASES])
-def test_results_agree(case: str) -> None:
+def test_a_case_gives_the_specified_results(case: str) -> None:
     arrays = np.load(FOLDER / f"{case}.npz")
     run = onert.Execution(onert.compile(onert.load(FOLDER / f"{case}.tflite"), num_threads=1))
     inputs = [arrays[f"in{i}"] for i in range(len(run.program.inputs))]
@@ -32,7 +32,7 @@ def test_results_agree(case: str) -> None:
     for i, found in enumerate(outputs.values()):
         assert found.dtype == run.program.outputs[i].dtype.numpy
         if f"out{i}" not in arrays:
-            continue  # division by zero: the authors ask only that it does not crash
+            continue  # division by zero: the authors only require that it does not crash
         expected = arrays[f"out{i}"]
         if found.ndim == 0:  # the specification writes a scalar as one element of rank 1
             found = found.reshape(1)

@@ -1,7 +1,7 @@
-"""ONNX's own test suite: the cases that are listed pass, natively and on the reference backend, and no others.
+"""ONNX's own test suite: exactly the listed cases pass natively and on the reference backend.
 
-`onnx_passing.txt` lists them; `python tests/conformance/onnx_passing.py` writes it. A sample runs by default. What is
-not listed is refused with a sentence, or differs; a case that passes now must be added.
+`onnx_passing.txt` lists them; `python tests/conformance/onnx_passing.py` writes it. A sample runs by default. An
+unlisted case is refused with a sentence or gives other results; once it passes it must be listed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from onert.runtime.session import errors
 
 LISTED = Path(__file__).with_name("onnx_passing.txt").read_text(encoding="ascii").split()
 EVERY = {("reference",): 10, (): 20}
-"""Of the cases one in so many runs by default on these backends, and all in the long suite."""
+"""By default one case in this many runs on these backends; the long suite runs all."""
 LEAST = {"node": 1750, "simple": 21, "pytorch-operator": 35, "pytorch-converted": 82}
-"""How many cases of each kind pass at least."""
+"""The minimum number of passing cases of each kind."""
 ERRORS = (
     *(
         f"{kind.__name__}: "
@@ -28,7 +28,7 @@ ERRORS = (
     ),
     "result ",
 )
-"""How a refusal or a difference begins."""
+"""How the message of a refusal or a difference begins."""
 
 pytestmark = pytest.mark.skipif(find_spec("onnx") is None, reason="the package onnx is not installed")
 
@@ -43,12 +43,12 @@ def _parameters() -> list[object]:
 
 
 @pytest.mark.parametrize(("kind", "name", "backends"), _parameters())
-def test_a_case_gives_what_the_suite_expects(kind: str, name: str, backends: tuple[str, ...]) -> None:
+def test_a_listed_case_gives_the_expected_results(kind: str, name: str, backends: tuple[str, ...]) -> None:
     assert problem(read(kind, name), *backends) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_as_many_cases_are_listed_as_were_reached(kind: str) -> None:
+def test_at_least_as_many_cases_are_listed_as_ever_passed(kind: str) -> None:
     listed = [case for case in LISTED if case.startswith(f"{kind}/")]
     assert len(listed) >= LEAST[kind]
     assert listed == sorted(set(listed))
@@ -56,7 +56,7 @@ def test_as_many_cases_are_listed_as_were_reached(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_other_case_is_refused_with_a_sentence_or_differs(kind: str) -> None:
+def test_every_unlisted_case_is_refused_with_a_sentence_or_differs(kind: str) -> None:
     listed = set(LISTED)
     assert cases(kind)
     for name in sorted(cases(kind)):

@@ -1,4 +1,4 @@
-"""Real ONNX models at several shapes, compiled once, and recurrent ones step by step, give what onnxruntime gives."""
+"""Real ONNX models compiled once match onnxruntime at several shapes, and recurrent ones do so over many steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx_peer import Shapes, drawn, session_of
 import onert
 
 BOUND = 1e-4
-"""Of the largest magnitude of an output."""
+"""Relative to the largest magnitude of an output."""
 STEPS = 10
 
 VOICE = ({"input": (1, 512)}, {"input": (3, 512)}, {"input": (2, 256)})
@@ -38,9 +38,9 @@ SHAPES: dict[str, tuple[Shapes, ...]] = {
     "silero_vad-6.2.3__silero_vad_half": (*VOICE[:2], {"input": (2, 512)}),
     "silero_vad-6.2.3__silero_vad_op18_ifless": VOICE,
 }
-"""Models that have open dimensions, and shapes of an input that has them; the states' follow."""
+"""Models with dynamic dimensions, and shapes for one input that has them; the states' shapes follow from it."""
 FOLLOWS = {"state": "stateN", "h": "hn", "c": "cn"}
-"""Inputs that are an output of the step before."""
+"""Inputs that are an output of the previous step, and that output."""
 RECURRENT = (
     "faster_whisper-1.2.1__silero_vad_v6",
     "openwakeword-0.4.0__silero_vad",
@@ -53,9 +53,9 @@ RECURRENT = (
     "silero_vad-6.2.3__silero_vad_openvino_16k",
 )
 LEAST = {"rapidocr-3.10.0__PP-OCRv6_det_small": 1.0, "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": 37.0}
-"""Ranges where outputs do not show them: probabilities of which noise gives tiny ones; and what is computed of bytes,
-where the last bit of a float decides how a tie is rounded, and later layers amplify that. ONNX Runtime's own results
-with and without its optimisations are up to 3.7e-3 apart there (six batches of noise)."""
+"""Ranges of outputs whose values do not show them: probabilities that are tiny for noise; and values computed from
+bytes, where the last bit of a float decides how a tie is rounded and later layers amplify that. ONNX Runtime's own
+results with and without its optimisations differ by up to 3.7e-3 there (six batches of noise)."""
 SHORT = ("openwakeword-0.4.0__hey_mycroft_v0.1", "silero_vad-6.2.3__silero_vad_16k_sequence")
 """Models that run in the default suite."""
 
@@ -66,8 +66,8 @@ def both(name: str) -> tuple[Any, onert.Execution]:
     return session, onert.Execution(onert.compile(onert.load(path), num_threads=1))
 
 
-def require_alike(mine: dict[str, Any], theirs: dict[str, Any], what: object, least: float = 1e-3) -> None:
-    """Outputs differ by `BOUND` of their largest magnitude at most, which counts as at least `least`."""
+def require_close(mine: dict[str, Any], theirs: dict[str, Any], what: object, least: float = 1e-3) -> None:
+    """Check that outputs differ by at most `BOUND` of their largest magnitude, which counts as at least `least`."""
     assert list(mine) == list(theirs)
     for name, wanted in theirs.items():
         found = np.asarray(mine[name])
@@ -80,17 +80,17 @@ def _params(names: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _params(SHAPES))
-def test_a_program_serves_every_shape(name: str) -> None:
+def test_one_program_serves_every_shape(name: str) -> None:
     session, execution = both(name)
     outputs = [o.name for o in session.get_outputs()]
     for seed, shapes in enumerate((*SHAPES[name], SHAPES[name][0])):
         inputs = drawn(session, shapes, seed)
         theirs = dict(zip(outputs, session.run(None, inputs), strict=True))
-        require_alike(execution.run(inputs), theirs, shapes, LEAST.get(name, 1e-3))
+        require_close(execution.run(inputs), theirs, shapes, LEAST.get(name, 1e-3))
 
 
 @pytest.mark.parametrize("name", _params(RECURRENT))
-def test_states_stay_alike_over_ten_steps(name: str) -> None:
+def test_states_stay_close_over_ten_steps(name: str) -> None:
     session, execution = both(name)
     outputs = [o.name for o in session.get_outputs()]
     shapes = (SHAPES.get(name) or ({},))[0]
@@ -99,7 +99,7 @@ def test_states_stay_alike_over_ten_steps(name: str) -> None:
         inputs = drawn(session, shapes, step)
         mine = execution.run({**inputs, **states[0]})
         theirs = dict(zip(outputs, session.run(None, {**inputs, **states[1]}), strict=True))
-        require_alike(mine, theirs, step)
+        require_close(mine, theirs, step)
         states = [
             {to: np.asarray(results[source]).copy() for to, source in FOLLOWS.items() if to in inputs}
             for results in (mine, theirs)

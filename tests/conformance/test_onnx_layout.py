@@ -1,7 +1,7 @@
-"""Convolutional models that were written with channels in front run without moving a picture in between.
+"""Convolutional models with channels first run without moving activations between their layers.
 
-The compiled programs are walked: between the first and the last layer no transpose moves an element, no margin is
-copied, and nothing is left to a backend that is not native.
+In the compiled programs no transpose between the first and the last layer moves an element, no padding is copied, and
+no operation is left to a backend that is not native.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ROWS: list[tuple[str, dict[str, tuple[int, ...]]]] = [
     ("silero_vad-6.2.3__silero_vad_16k_sequence", {"input": (3, 576)}),
     ("faster_whisper-1.2.1__silero_vad_v6", {"input": (3, 576)}),
 ]
-"""Models, and the shapes of inputs that have unknown dimensions."""
+"""Models, and the shapes of inputs with unknown dimensions."""
 LONG = ("nudenet", "faster_whisper", "magika")
 
 
 def _copies(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether an operation moves elements to another place for a layout's sake."""
+    """Whether an operation copies elements for the sake of layout: a transpose that moves something, or padding."""
     if isinstance(operation.op, Transpose):
         x, order = subgraph.types(operation).inputs
         assert x is not None
@@ -52,7 +52,7 @@ def _copies(subgraph: Subgraph, operation: Operation) -> bool:
     ("name", "shapes"),
     [pytest.param(*row, id=row[0], marks=pytest.mark.long if row[0].startswith(LONG) else ()) for row in ROWS],
 )
-def test_no_picture_is_moved_between_the_layers_of_a_model(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
+def test_no_activation_is_copied_between_the_layers_of_a_model(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
     path: Path = MODELS / f"{name}.onnx"
     if not path.is_file():
         pytest.skip(f"{path} is not there")
@@ -73,14 +73,14 @@ MORE: list[tuple[str, dict[str, tuple[int, ...]]]] = [
     ("pipecat_ai-1.14.0__smart-turn-v3.2-cpu", {"input_features": (1, 80, 800)}),
     ("rapidocr-3.10.0__PP-OCRv6_det_small", {"x": (1, 3, 96, 160)}),
 ]
-"""Models that are compared at several shapes only."""
+"""Models that the other tests compare only at several shapes."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "shapes"), [pytest.param(*row, id=row[0]) for row in [*((n, s) for n, s, _ in EVERY), *MORE]]
 )
-def test_all_of_a_model_is_native(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
+def test_every_operation_of_a_model_is_native(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
     path: Path = MODELS / f"{name}.onnx"
     if not path.is_file():
         pytest.skip(f"{path} is not there")

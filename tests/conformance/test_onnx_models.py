@@ -1,4 +1,4 @@
-"""Real ONNX models give what onnxruntime gives."""
+"""Real ONNX models match onnxruntime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS: list[tuple[str, Shapes, float]] = [
     ("silero_vad-6.2.3__silero_vad_op18_ifless", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
     ("silero_vad-6.2.3__silero_vad_openvino_16k", {}, 1e-4),
 ]
-"""Models, the shapes of inputs that have unknown dimensions, and the bound on differences, in parts of the range."""
+"""Models, the shapes of inputs with unknown dimensions, and the bound on differences as a fraction of the range."""
 LONG = ("basic_pitch", "nudenet", "rapidocr", "ricky0123", "silero_vad-6.2.3__silero_vad_half")
 
 
@@ -38,7 +38,7 @@ LONG = ("basic_pitch", "nudenet", "rapidocr", "ricky0123", "silero_vad-6.2.3__si
     ("name", "shapes", "bound"),
     [pytest.param(*row, id=row[0], marks=pytest.mark.long if row[0].startswith(LONG) else ()) for row in ROWS],
 )
-def test_a_model_gives_what_onnxruntime_gives(name: str, shapes: Shapes, bound: float) -> None:
+def test_a_model_matches_onnxruntime(name: str, shapes: Shapes, bound: float) -> None:
     path, session = session_of(name)
     inputs = drawn(session, shapes, 1)
     expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, inputs), strict=True))

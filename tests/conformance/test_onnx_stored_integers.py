@@ -1,4 +1,4 @@
-"""Networks that ONNX Runtime's tools quantised store the nearest integers, whatever is fused."""
+"""Networks quantised by ONNX Runtime's tools store the nearest integers, whatever is fused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Calibration(quantization.CalibrationDataReader):  # type: ignore[misc, na
 
 
 def _quantized(text: str, way: tuple[str, str, bool], path: Path) -> tuple[Any, dict[str, Array]]:
-    """The network with drawn weights, and an input."""
+    """The quantised network with random weights, and an input for it."""
     rng = np.random.default_rng(7)
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
     drawn = {
@@ -68,7 +68,7 @@ def _quantized(text: str, way: tuple[str, str, bool], path: Path) -> tuple[Any, 
     del model.graph.input[1:]
     model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in drawn.items())
     activations, weights, each_filter = way
-    logging.disable(logging.WARNING)  # that a pass before would be better
+    logging.disable(logging.WARNING)  # it advises to preprocess the model
     try:
         quantization.quantize_static(
             model,
@@ -88,7 +88,7 @@ def _run(model: Any, feed: dict[str, Array]) -> dict[str, Array]:
 
 
 def _storing(model: Any) -> Any:
-    """The model with all integers that it stores as results too."""
+    """The model with every stored integer tensor as an additional output."""
     kinds = {each.name: each.data_type for each in model.graph.initializer}
     more = onnx.ModelProto.FromString(model.SerializeToString())
     for node in model.graph.node:
@@ -107,7 +107,7 @@ def _evaluated(node: Any, given: list[Array], imports: Any) -> list[Array]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_stored_integers_are_nearest_to_what_those_before_them_give(name: str, way: str, tmp_path: Path) -> None:
+def test_each_stored_integer_is_the_nearest_to_the_real_value_it_quantises(name: str, way: str, tmp_path: Path) -> None:
     pytest.importorskip("onnx.reference")
     model, feed = _quantized(NETWORKS[name], WAYS[way], tmp_path / "model.onnx")
     found = _run(_storing(model), feed)

@@ -1,4 +1,6 @@
-"""Constants that depend on lengths have, in one program for many lengths, the bits of programs for one length each."""
+"""In one program for many lengths, constants that depend on the length are bit-identical to those of single-length
+programs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from onert.compiler.compiler import Compilation
 LENGTHS = (*range(2, 25), 40, 33, 3)
 ALONE = (3, 8, 17, 40)
 FOLDED, MORE = (600, 640, 650), (600, 640, 700, 650)
-"""Lengths of which some results are too large for constants."""
+"""Lengths at which some results are too large to be constants."""
 MOST_COMPILED = 12
 
 
@@ -27,15 +29,15 @@ def _given(layer: Layer, length: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_few_programs_give_every_length_the_bits_of_one_compiled_alone(
+def test_few_programs_give_every_length_the_bits_of_a_program_for_that_length_alone(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layer, made = POSITIONS[name], list[Any]()
+    layer, compilations = POSITIONS[name], list[Any]()
     package = onert.load(layer.content)
     before = Compilation.compiled
 
     def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        made.append(more)
+        compilations.append(more)
         return before(self, *given, **more)
 
     execution = onert.Execution(onert.compile(package, num_threads=1))
@@ -43,7 +45,7 @@ def test_few_programs_give_every_length_the_bits_of_one_compiled_alone(
         patched.setattr(Compilation, "compiled", counted)
         for length in LENGTHS:
             execution.run(_given(layer, length))
-    assert len(made) <= MOST_COMPILED
+    assert len(compilations) <= MOST_COMPILED
     for length in ALONE:
         given = _given(layer, length)
         shapes = {key: array.shape for key, array in given.items()}
@@ -54,7 +56,7 @@ def test_few_programs_give_every_length_the_bits_of_one_compiled_alone(
 
 @pytest.mark.parametrize("lengths", [FOLDED, MORE])
 @pytest.mark.parametrize("name", ["rotary", "rotary by products", "rotary behind a past"])
-def test_what_is_too_large_for_a_constant_has_the_same_bits(name: str, lengths: tuple[int, ...]) -> None:
+def test_results_too_large_for_constants_have_the_same_bits(name: str, lengths: tuple[int, ...]) -> None:
     layer = POSITIONS[name]
     package = onert.load(layer.content)
     execution = onert.Execution(onert.compile(package, num_threads=1))

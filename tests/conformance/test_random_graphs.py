@@ -1,4 +1,6 @@
-"""Random models give what LiteRT gives, whatever backend, passes and threads: bytes exactly, floats nearly."""
+"""Random models match LiteRT on every backend, with and without passes, on one or more threads: bytes exactly, floats
+nearly.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import onert
 from onert.ir import Array
 
 SEEDS = range(60)
-"""Each names its model: `random_model(seed, stored=...)` makes it again."""
+"""Each seed determines its model: `random_model(seed, stored=...)` builds it again."""
 WAYS: dict[str, dict[str, Any]] = {
     "reference": {"backends": ("reference",)},
     "reference, no passes": {"backends": ("reference",), "optimize": False},
@@ -35,7 +37,7 @@ def _inputs(program: onert.Program, seed: int) -> list[Array]:
 
 @pytest.mark.parametrize("stored", [False, True], ids=["floats", "bytes"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_model_gives_what_litert_gives(seed: int, stored: bool) -> None:
+def test_a_random_model_matches_litert(seed: int, stored: bool) -> None:
     model = random_model(seed, stored=stored)
     package = onert.load(model)
     inputs = _inputs(onert.compile(package, backends=("reference",)), seed)

@@ -1,4 +1,4 @@
-"""Models with state agree with LiteRT's reference kernels over ten steps, and begin anew when they are reset."""
+"""Models with state match LiteRT's reference kernels over ten steps, and start afresh after a reset."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _inputs(program: onert.Program, name: str) -> list[Arrays]:
 
 @needs_shared
 @pytest.mark.parametrize("name", MODELS)
-def test_ten_steps_of_state_are_litert_s(name: str) -> None:
+def test_ten_steps_with_state_match_litert(name: str) -> None:
     program = onert.compile(onert.load(_path(name)), backends=("reference",))
     steps = _inputs(program, name)
     execution = onert.Execution(program)

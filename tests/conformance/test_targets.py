@@ -1,7 +1,6 @@
-"""Claims about native code: for every target, with one thread or two, it gives the reference backend's results, and
-touches nothing outside of the memory that it is given.
+"""Native code for every target, on one thread or two, gives the reference backend's results within its own memory.
 
-Integers are equal. How far floats may lie from them is listed in `tolerances`, with what was seen.
+Integers are equal. `tolerances` lists how far floats may differ, with the differences seen.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from onert_llvm.target.isa import runnable
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 TARGETS = [isa.name for isa in runnable()]
 SEEDS = (0, 1, 0)
-"""Of the inputs, step by step. In a model without state the third step must give what the first gave, whatever the
-second left behind, and the reference backend, which takes most of the time, need not run it."""
+"""Seeds of the inputs, step by step. Without state the third step must repeat the first one's results, whatever the
+second left behind, and the reference backend, where most of the time goes, need not run it."""
 EVERYWHERE = pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.long) for t in TARGETS] + ["native"])
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 def _drawn(program: onert.Program, seed: int) -> list[Array]:
-    """Random inputs. Integers of more than 16 bits are indices mostly, so they are small."""
+    """Random inputs. Integers wider than 16 bits are mostly indices, so they are small."""
     rng, found = np.random.default_rng(seed), []
     for info in program.inputs:
         shape, dtype = [d or 1 for d in info.shape], info.dtype.numpy
@@ -61,12 +60,14 @@ def _expected(path: Path) -> list[list[Array]]:
 
 
 def _fenced(array: Array) -> Array:
-    """A copy right before a page that nobody may touch where it is aligned there, else right behind one."""
+    """A copy that ends right before an inaccessible page if the alignment allows it, else one that starts right after
+    one.
+    """
     return guarded(array, at_end=array.nbytes % 64 == 0)
 
 
 def _run_fenced(program: onert.Program, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """The outputs of each step; the arena, inputs and outputs lie between pages that nobody may touch."""
+    """The outputs of each step; the arena, inputs and outputs are surrounded by inaccessible pages."""
     found = []
     arena = guarded(np.zeros(program.arena_bytes, np.uint8)) if program.arena_bytes else None
     with onert.Execution(program, arena=arena) as execution:
@@ -111,7 +112,7 @@ def test_a_model_gives_the_reference_results(path: Path, target: str) -> None:
 @pytest.mark.long
 @THREADS
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_cases_of_the_specifications_give_the_reference_results(target: str, threads: int) -> None:
+def test_the_nnapi_cases_give_the_reference_results(target: str, threads: int) -> None:
     folder = SHARED / "conformance" / "nnapi"
     for case in (entry["case"] for entry in json.loads((folder / "index.json").read_text())):
         arrays = np.load(folder / f"{case}.npz")

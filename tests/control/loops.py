@@ -1,4 +1,4 @@
-"""Programs with loops and branches, and what they give."""
+"""Models with loops and branches, built from subgraphs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def floats(*shape: int | None) -> TensorType:
 def loop(
     types: list[TensorType], body: Callable[[Builder, list[int]], list[int]], limit: int | None = None
 ) -> tuple[Subgraph, Subgraph, Subgraph]:
-    """A model that is one loop on all its inputs: it goes on while the first is below the second, or `limit`."""
+    """A model of one loop over all its inputs, which runs while the first is below the second, or below `limit`."""
     top = Builder()
     results = top.add_many(While(1, 2, tuple(types)), *(top.input(t) for t in types))
     condition = Builder("condition")
@@ -48,7 +48,7 @@ def one_more(b: Builder, x: int, step: int = 1) -> int:
 
 
 def fibonacci() -> tuple[Subgraph, ...]:
-    """for i < n: a, b = b, a + b: results of one round are others' operands in the next."""
+    """for i < n: a, b = b, a + b. A round's results become different operands in the next round."""
 
     def body(b: Builder, given: list[int]) -> list[int]:
         i, n, first, second = given
@@ -58,7 +58,7 @@ def fibonacci() -> tuple[Subgraph, ...]:
 
 
 def running_sums(rows: int, width: int | None = 5) -> tuple[Subgraph, ...]:
-    """for i < n: total += x[i]; sums[i] = total, the list set as TensorFlow's converter writes it."""
+    """for i < n: total += x[i]; sums[i] = total. The list is updated the way TensorFlow's converter writes it."""
 
     def body(b: Builder, given: list[int]) -> list[int]:
         i, n, x, total, sums = given
@@ -76,7 +76,7 @@ def running_sums(rows: int, width: int | None = 5) -> tuple[Subgraph, ...]:
 
 
 def collatz() -> tuple[Subgraph, ...]:
-    """for i < n: x = x * 2 where x < 100, else x - 90: a branch in a loop."""
+    """for i < n: x = x * 2 if x < 100 else x - 90. A branch in a loop."""
     top, condition, _ = loop([ONE, ONE, ONE], lambda b, given: given)
     body = Builder("body")
     i, n, x = (body.input(ONE) for _ in range(3))
@@ -86,7 +86,7 @@ def collatz() -> tuple[Subgraph, ...]:
 
 
 def triangle() -> tuple[Subgraph, ...]:
-    """for i < n: (for j < i: total += 1): a loop in a loop."""
+    """for i < n: (for j < i: total += 1). A loop in a loop."""
     top, condition, _ = loop([ONE, ONE, ONE], lambda b, given: given)
     body = Builder("body")
     i, n, total = (body.input(ONE) for _ in range(3))

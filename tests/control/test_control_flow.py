@@ -1,4 +1,4 @@
-"""Programs that branch, loop, call and remember."""
+"""Models with branches, loops, calls and variables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _branches() -> tuple[Subgraph, Subgraph, Subgraph]:
 
 
 @pytest.mark.parametrize(("condition", "expected"), [(True, 17), (False, 21)])
-def test_a_branch_is_taken_by_the_condition(condition: bool, expected: int) -> None:
+def test_the_condition_selects_the_branch(condition: bool, expected: int) -> None:
     assert _run(*_branches(), inputs=[np.bool_(condition), np.int32(7)]) == [expected]
 
 
@@ -62,19 +62,19 @@ def test_a_loop_runs_until_its_condition_fails(start: int, expected: int) -> Non
     assert _run(*_counting(3, 11), inputs=[np.int32(start)]) == [expected]
 
 
-def test_an_endless_loop_that_changes_nothing_ends_in_an_error() -> None:
+def test_an_endless_loop_that_changes_nothing_raises_an_error() -> None:
     with pytest.raises(ExecutionError, match=r"While.*the loop never ends: iteration 1 changed nothing"):
         _run(*_counting(0, 11), inputs=[np.int32(0)])
 
 
-def test_a_loop_is_bounded_where_the_user_says_so() -> None:
+def test_max_iterations_bounds_a_loop() -> None:
     assert _run(*_counting(1, 9), inputs=[np.int32(0)], max_iterations=9) == [9]
     with pytest.raises(ExecutionError, match="the loop runs more than 8 times"):
         _run(*_counting(1, 9), inputs=[np.int32(0)], max_iterations=8)
 
 
 def _growing() -> tuple[Subgraph, Subgraph, Subgraph]:
-    """while n < 3: rows = rows + rows, n = n + 1: a shape that depends on the data."""
+    """while n < 3: rows = rows + rows, n = n + 1. The shape depends on the data."""
     b = Builder()
     n, rows = b.add_many(While(1, 2, (_ONE, _ROW)), b.input(_ONE, "n"), b.input(_ROW, "rows"))
     condition = Builder("condition")
@@ -88,14 +88,14 @@ def _growing() -> tuple[Subgraph, Subgraph, Subgraph]:
     return b.subgraph([n, rows]), condition.subgraph([less]), body.subgraph([following, doubled])
 
 
-def test_tensors_may_grow_in_a_loop() -> None:
+def test_a_tensor_may_grow_in_a_loop() -> None:
     execution = _execution(*_growing())
     for start, length in ((0, 8), (2, 2), (3, 1), (0, 8)):
         found = list(execution.run([np.int32(start), np.array([5], np.float32)]).values())
         assert found[1].tolist() == [5.0] * length
 
 
-def test_branches_may_nest_and_call() -> None:
+def test_branches_may_be_nested_and_contain_calls() -> None:
     """if c: (call: x + 1) else: (if x < 5: x * 2 else: x - 1)."""
     top = Builder()
     condition, x = top.input(_BOOL, "c"), top.input(_ONE, "x")
@@ -113,7 +113,7 @@ def test_branches_may_nest_and_call() -> None:
 
 
 def _counter() -> tuple[Subgraph, Subgraph]:
-    """A variable that begins with 100, once, and grows by x at every run."""
+    """A variable that is set to 100 once and grows by x at every run."""
     b = Builder()
     b.add_many(CallOnce(1))
     x = b.input(_ONE, "x")
@@ -137,21 +137,21 @@ def test_state_belongs_to_an_execution_and_can_be_reset() -> None:
     assert [step(first, 7), step(second, 5)] == [107, 110]
 
 
-def test_a_variable_that_nothing_was_assigned_to_is_an_error_that_names_it() -> None:
+def test_reading_an_unassigned_variable_is_an_error_that_names_it() -> None:
     b = Builder()
     y = b.add(ReadVariable((_ONE,)), b.add(VarHandle("", "nothing")))
     with pytest.raises(ExecutionError, match="variable 'nothing' is read before"):
         _run(b.subgraph([y]), inputs=[])
 
 
-def test_subgraphs_that_call_one_another_are_refused() -> None:
+def test_a_subgraph_that_calls_itself_is_refused() -> None:
     b = Builder()
     graph = b.subgraph([b.add(Call(0, (_ONE,)), b.input(_ONE, "x"))])
     with pytest.raises(onert.OnertError, match="cycle"):
         _run(graph, inputs=[np.int32(1)])
 
 
-def test_a_variable_starts_at_the_zero_point_or_as_near_as_its_elements_come() -> None:
+def test_a_variable_starts_at_the_zero_point_or_the_nearest_value_of_its_type() -> None:
     for zero, start in ((3, 3), (255, 127)):
         b = Builder()
         state = b.variable(TensorType(DType.INT8, (2,), Quantization((0.5,), (zero,))))

@@ -1,4 +1,4 @@
-"""Loops, branches and calls on tensors of which only a run knows how long they are: native where a bound is known."""
+"""Loops, branches and calls on tensors whose length only the run determines: native if a bound is known."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _scalar(b: Builder, value: int) -> int:
 
 
 def _found(b: Builder, limit: float = 0) -> tuple[int, int]:
-    """Rows of an input f32[7, 5], one for each element above a limit, and how many there are."""
+    """The rows of an input f32[7, 5] repeated for each of their elements above a limit, and how many rows that are."""
     x = b.input(floats(7, 5), "x")
     places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(limit))))
     first = b.add(Reshape(), b.add(Slice(), places, _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1))
@@ -57,17 +57,17 @@ def _loop(
     body: Callable[[Builder, list[int]], list[int]],
     limit: int | None = None,
 ) -> tuple[Subgraph, Subgraph, Subgraph]:
-    """A model of one loop: while its first operand is below the second, or a limit."""
+    """A model of one loop that runs while its first operand is below the second, or below a limit."""
     results = top.add_many(While(1, 2, tuple(types)), *starts)
-    asks, inner = Builder("condition"), Builder("body")
-    given = [asks.input(t) for t in types]
-    goes_on = asks.add(LESS, given[0], given[1] if limit is None else _scalar(asks, limit))
+    cond, inner = Builder("condition"), Builder("body")
+    given = [cond.input(t) for t in types]
+    goes_on = cond.add(LESS, given[0], given[1] if limit is None else _scalar(cond, limit))
     following = body(inner, [inner.input(t) for t in types])
-    return top.subgraph(results), asks.subgraph([goes_on]), inner.subgraph(following)
+    return top.subgraph(results), cond.subgraph([goes_on]), inner.subgraph(following)
 
 
 def _of_rows() -> tuple[Subgraph, ...]:
-    """A round for each row that was found: the sums so far, one behind the other."""
+    """One round for each selected row: appends the running sum."""
     top = Builder()
     rows, number = _found(top)
     none, nothing = top.constant(np.zeros((0, 5), np.float32)), top.constant(np.zeros(5, np.float32))
@@ -81,7 +81,7 @@ def _of_rows() -> tuple[Subgraph, ...]:
 
 
 def _known_rounds() -> tuple[Subgraph, ...]:
-    """Five rounds that each add a row to those found."""
+    """Five rounds that each append one row to the selected ones."""
     top = Builder()
     rows, _ = _found(top)
 
@@ -92,7 +92,9 @@ def _known_rounds() -> tuple[Subgraph, ...]:
 
 
 def _found_rows_added() -> tuple[Subgraph, ...]:
-    """Three rounds that each add the rows that begin with a number above the round's, behind others and before."""
+    """Three rounds that each select the rows whose first element exceeds the round's number and append and prepend
+    them.
+    """
     top = Builder()
     rows, _ = _found(top)
     x = top.add(MUL, top.add(Concat(0), rows, rows), top.constant(np.float32(3)))
@@ -109,7 +111,7 @@ def _found_rows_added() -> tuple[Subgraph, ...]:
 
 
 def _filtered() -> tuple[Subgraph, ...]:
-    """Three rounds that each keep the rows that begin with a larger number than before."""
+    """Three rounds that each keep the rows whose first element exceeds a limit."""
     top = Builder()
     rows, _ = _found(top, -0.5)
 
@@ -124,22 +126,22 @@ def _filtered() -> tuple[Subgraph, ...]:
 
 
 def _counted_in_the_condition() -> tuple[Subgraph, ...]:
-    """A round for each row that was found, which the condition counts."""
+    """One round for each selected row, counted in the condition."""
     top = Builder()
     rows, _ = _found(top)
     types = [ONE, ROWS, floats(5)]
     start = top.constant(np.zeros(5, np.float32))
     results = top.add_many(While(1, 2, tuple(types)), _scalar(top, 0), rows, start)
-    asks, inner = Builder("condition"), Builder("body")
-    given = [asks.input(t) for t in types]
-    goes_on = asks.add(LESS, given[0], asks.add(Gather(0), asks.add(ShapeOf(), given[1]), _scalar(asks, 0)))
+    cond, inner = Builder("condition"), Builder("body")
+    given = [cond.input(t) for t in types]
+    goes_on = cond.add(LESS, given[0], cond.add(Gather(0), cond.add(ShapeOf(), given[1]), _scalar(cond, 0)))
     g = [inner.input(t) for t in types]
     following = [one_more(inner, g[0]), g[1], inner.add(ADD, g[2], inner.add(Gather(0), g[1], g[0]))]
-    return top.subgraph(results), asks.subgraph([goes_on]), inner.subgraph(following)
+    return top.subgraph(results), cond.subgraph([goes_on]), inner.subgraph(following)
 
 
 def _branches(then: Callable[[Builder, int], int], otherwise: Callable[[Builder, int], int]) -> tuple[Subgraph, ...]:
-    """One of two branches by whether more than four rows were found; a row, then what it gives, then sums of it."""
+    """One of two branches, chosen by whether more than four rows were selected; its result is padded and reduced."""
     top = Builder()
     rows, number = _found(top)
     many = top.add(Comparison(ComparisonKind.GREATER), number, _scalar(top, 4))
@@ -157,7 +159,7 @@ def _same(b: Builder, rows: int) -> int:
 
 
 def _pairs(top: Builder) -> int:
-    """The first elements of the rows that were found, less those of others: as many columns as rows."""
+    """Pairwise differences of the selected rows' first elements: a square matrix."""
     first = top.add(Gather(1), _found(top)[0], _scalar(top, 0))
     return top.add(Binary(BinaryKind.SUB), *(top.add(ExpandDims(), first, _scalar(top, axis)) for axis in (0, 1)))
 
@@ -168,12 +170,12 @@ def _loop_of_pairs(body: Callable[[Builder, list[int]], list[int]]) -> tuple[Sub
 
 
 def _wider_pairs(b: Builder, g: list[int]) -> list[int]:
-    """A row and two columns of zeros more."""
+    """Pads one row and two columns of zeros."""
     return [one_more(b, g[0]), b.add(Pad(), b.add(MUL, g[1], g[1]), b.constant(np.int32([[0, 1], [2, 0]])))]
 
 
 def _less_of_pairs(b: Builder, g: list[int]) -> list[int]:
-    """Without the first row, each less the number of columns."""
+    """Drops the first row and subtracts the number of columns from the others."""
     columns = b.add(Cast(DType.FLOAT32), b.add(Gather(0), b.add(ShapeOf(), g[1]), _scalar(b, 1)))
     left = b.add(StridedSlice(end_mask=3, begin_mask=2), g[1], _int(b, 1, 0), _int(b, 0, 0), _int(b, 1, 1))
     return [one_more(b, g[0]), b.add(Binary(BinaryKind.SUB), left, columns)]
@@ -245,7 +247,7 @@ def _evaluated(program: onert.Program) -> set[type]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_they_run_natively(name: str, tmp_path: Path) -> None:
+def test_data_dependent_lengths_run_natively(name: str, tmp_path: Path) -> None:
     package = _package(name)
     program = onert.compile(package, num_threads=1)
     assert _evaluated(program) <= {FirstEntries}
@@ -263,7 +265,7 @@ def test_they_run_natively(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
 @pytest.mark.parametrize("name", ["a round for each row", "two rows or their squares"])
-def test_every_executor_runs_them(name: str, executor: str) -> None:
+def test_every_executor_runs_data_dependent_lengths(name: str, executor: str) -> None:
     package = _package(name)
     execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
     expected = onert.Execution(onert.compile(package, backends=("reference",)))
@@ -281,8 +283,8 @@ def _longer(b: Builder, g: list[int]) -> list[int]:
     return [one_more(b, g[0]), b.add(Concat(0), g[1], b.constant(np.ones((1, 5), np.float32)))]
 
 
-def test_what_has_no_bound_is_run_step_by_step() -> None:
-    """Rows that double, a number of rounds that an input gives, and rounds that add more than is worth computing."""
+def test_loops_without_a_usable_bound_run_step_by_step() -> None:
+    """Rows that double, a number of rounds that is an input, and rounds that append more than is worth computing."""
     top = Builder()
     asked, x = top.input(ONE, "rounds"), top.input(floats(2, 5), "x")
 
@@ -310,7 +312,7 @@ def _start(body: Callable[[Builder, list[int]], list[int]], limit: int) -> tuple
     return _loop(top, [_scalar(top, 0), top.input(floats(2, 5), "x")], [ONE, ROWS], body, limit)
 
 
-def test_branches_that_give_large_tensors_stay() -> None:
+def test_branches_with_large_results_are_not_merged() -> None:
     top = Builder()
     condition, x = top.input(TensorType(DType.BOOL, ()), "c"), top.input(TensorType(DType.FLOAT64, (1,)), "x")
     out = top.add(If(1, 2, (TensorType(DType.FLOAT64, (None, None)),)), condition, x)

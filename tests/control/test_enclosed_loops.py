@@ -1,4 +1,4 @@
-"""Loops that are sure to end and keep their shapes become operations that hold their graphs, and give the same."""
+"""Loops that surely end and keep their shapes become operations that contain their graphs, with equal results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _results(graphs: Sequence[Subgraph], *inputs: object, **options: Any) -> lis
 
 @BACKENDS
 @pytest.mark.parametrize("rounds", [0, 1, 7])
-def test_results_may_be_other_operands_of_the_next_round(rounds: int, backends: tuple[str, ...]) -> None:
+def test_a_result_may_become_a_different_operand_of_the_next_round(rounds: int, backends: tuple[str, ...]) -> None:
     assert "Loop" in _kinds(fibonacci(), backends=backends)
     a, b = np.zeros(3, np.float32), np.ones(3, np.float32)
     found = _results(fibonacci(), np.int32(0), np.int32(rounds), a, b, backends=backends)
@@ -56,9 +56,9 @@ def test_results_may_be_other_operands_of_the_next_round(rounds: int, backends: 
 
 
 @BACKENDS
-def test_items_of_a_list_are_set(backends: tuple[str, ...]) -> None:
-    (held,) = [o.op for o in _operations(_program(running_sums(6), backends=backends)) if isinstance(o.op, Loop)]
-    assert any(isinstance(o.op, PutRow) for o in held.body.operations)
+def test_setting_a_list_item_becomes_a_row_update(backends: tuple[str, ...]) -> None:
+    (loop_op,) = [o.op for o in _operations(_program(running_sums(6), backends=backends)) if isinstance(o.op, Loop)]
+    assert any(isinstance(o.op, PutRow) for o in loop_op.body.operations)
     x = np.random.default_rng(0).uniform(-1, 1, (6, 5)).astype(np.float32)
     old = np.full((6, 5), 9, np.float32)
     found = _results(running_sums(6), np.int32(0), np.int32(4), x, np.zeros(5, np.float32), old, backends=backends)
@@ -67,15 +67,15 @@ def test_items_of_a_list_are_set(backends: tuple[str, ...]) -> None:
 
 
 @BACKENDS
-def test_an_item_that_a_list_does_not_have_is_an_error_with_its_place(backends: tuple[str, ...]) -> None:
+def test_a_list_index_out_of_range_is_an_error_with_its_location(backends: tuple[str, ...]) -> None:
     x = np.zeros((6, 5), np.float32)
     with pytest.raises(ExecutionError, match=r"While.*index 6 is outside of"):
         _results(running_sums(6), np.int32(4), np.int32(8), x, x[0], x, backends=backends)
 
 
 @BACKENDS
-def test_a_loop_ends_with_the_first_round_that_fails_whichever_operation_does(backends: tuple[str, ...]) -> None:
-    """Of two lookups in each round the second finds nothing in the round after the last row."""
+def test_a_loop_stops_in_the_first_round_in_which_any_operation_fails(backends: tuple[str, ...]) -> None:
+    """Of two lookups in each round, the second is out of range in the round after the last row."""
 
     def body(b: Builder, given: list[int]) -> list[int]:
         i, x, total = given[0], given[2], given[3]
@@ -91,7 +91,7 @@ def test_a_loop_ends_with_the_first_round_that_fails_whichever_operation_does(ba
 
 
 @BACKENDS
-def test_branches_and_loops_lie_in_loops(backends: tuple[str, ...]) -> None:
+def test_enclosed_loops_may_contain_branches_and_loops(backends: tuple[str, ...]) -> None:
     (outer,) = [o.op for o in _operations(_program(collatz(), backends=backends)) if isinstance(o.op, Loop)]
     assert any(isinstance(o.op, Branch) for o in outer.body.operations)
     assert [int(r) for r in _results(collatz(), np.int32(0), np.int32(9), np.int32(3), backends=backends)] == [9, 9, 24]
@@ -101,20 +101,20 @@ def test_branches_and_loops_lie_in_loops(backends: tuple[str, ...]) -> None:
 
 
 @BACKENDS
-def test_the_bound_on_iterations_holds(backends: tuple[str, ...]) -> None:
+def test_max_iterations_bounds_an_enclosed_loop(backends: tuple[str, ...]) -> None:
     inputs = [np.int32(0), np.int32(5), np.int32(7)]
     assert int(_results(triangle(), *inputs, backends=backends, max_iterations=5)[2]) == 17
     with pytest.raises(ExecutionError, match=r"While.*the loop runs more than 3 times"):
         _results(triangle(), *inputs, backends=backends, max_iterations=3)
 
 
-def test_loops_in_loops_for_which_a_run_has_little_work_stay() -> None:
+def test_nested_loops_stay_when_the_work_limit_is_low() -> None:
     assert "While" in _kinds(triangle(), max_work=10_000)
     with pytest.raises(CompileError, match=r"a run takes as long as \d+ additions, more than the 2000"):
         _program(triangle(), max_work=2_000)
 
 
-def test_what_may_never_end_or_changes_its_shape_is_run_step_by_step() -> None:
+def test_a_loop_that_may_not_end_or_changes_its_shape_runs_step_by_step() -> None:
     def stays(*types: TensorType, body: Any, limit: int | None = None) -> bool:
         return "While" in _kinds(loop(list(types), body, limit))
 
@@ -127,7 +127,7 @@ def test_what_may_never_end_or_changes_its_shape_is_run_step_by_step() -> None:
 
 
 @BACKENDS
-def test_what_a_call_runs_takes_its_place(backends: tuple[str, ...]) -> None:
+def test_a_call_is_replaced_by_the_graph_it_calls(backends: tuple[str, ...]) -> None:
     top = Builder()
     x = top.input(ONE, "x")
     first, second = (top.add(CallOp(1, (ONE,)), operand) for operand in (x, x))
@@ -142,7 +142,7 @@ def _same() -> Subgraph:
 
 
 @pytest.mark.parametrize(("calls", "depth"), [(1, 30), (2, 6)])
-def test_calls_in_calls_are_not_followed_for_ever(calls: int, depth: int) -> None:
+def test_nested_calls_are_inlined_only_up_to_a_limit(calls: int, depth: int) -> None:
     graphs = []
     for at in range(depth):
         b = Builder()
@@ -152,23 +152,23 @@ def test_calls_in_calls_are_not_followed_for_ever(calls: int, depth: int) -> Non
         graphs.append(b.subgraph([x]))
     program = _program(graphs)
     execution = onert.Execution(program)
-    # Each graph would be there twice as often, for each call, as the one before it.
+    # Inlined, each graph would occur twice as often as its caller, once per call.
     assert sum(size(graph) for graph in (r.subgraph for r in program.routines)) <= calls * depth + 2 * MOST_REPEATED
     assert [int(r) for r in execution.run([np.bool_(True), np.int32(7)]).values()] == [7]
 
 
-def test_loops_stay_where_the_user_says_so() -> None:
+def test_loops_stay_when_the_pass_is_disabled() -> None:
     assert "While" in _kinds(fibonacci(), disabled_passes=frozenset({"enclose"}))
     assert "While" in _kinds(fibonacci(), optimize=False)
 
 
-def test_what_holds_graphs_is_read_back_as_it_was_written() -> None:
+def test_operations_that_contain_graphs_survive_a_round_trip_through_text() -> None:
     for graphs in (fibonacci(), collatz(), running_sums(3)):
         graph = _program(graphs).main.subgraph
         assert parse_subgraph(text(graph)) == graph
 
 
-def test_a_loop_is_the_same_for_any_number_of_threads_and_element_types() -> None:
+def test_a_loop_gives_equal_results_for_any_number_of_threads_and_64_bit_values() -> None:
     wide = TensorType(DType.INT64, ())
     graphs = loop([ONE, ONE, wide], lambda b, g: [one_more(b, g[0]), g[1], g[2]])
     for threads in (1, 3):

@@ -1,4 +1,4 @@
-"""Sequences to which the rounds of an ONNX loop add tensors: their rank is known behind it, and the loop is native."""
+"""ONNX loops that append to a sequence in each round: the result's rank is known, and the loop runs natively."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _expected(x: np.ndarray, how: Rows) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("initial", "body", "joined", "how"), CASES.values(), ids=CASES)
-def test_what_rounds_add_to_a_sequence_has_a_rank(initial: str, body: str, joined: str, how: Rows) -> None:
+def test_a_sequence_filled_by_a_loop_has_the_expected_elements(initial: str, body: str, joined: str, how: Rows) -> None:
     text = MODEL.format(initial=initial, body=body, joined=joined)
     session = onert.InferenceSession(onnx_parser.parse_model(text).SerializeToString())
     for length in (3, 1, 40):
@@ -94,7 +94,7 @@ def test_what_rounds_add_to_a_sequence_has_a_rank(initial: str, body: str, joine
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_a_loop_that_only_adds_tensors_is_enclosed(name: str) -> None:
+def test_a_loop_that_only_appends_tensors_is_enclosed(name: str) -> None:
     initial, body, joined, _ = CASES[name]
     content = onnx_parser.parse_model(MODEL.format(initial=initial, body=body, joined=joined)).SerializeToString()
     program = onert.compile(onert.load(content), input_shapes={0: (40, 2, 3)})

@@ -1,7 +1,7 @@
-"""Heads of detectors run natively: boxes of each class above a score, the best of them, and those left by suppression.
+"""Detector heads run natively: per class the boxes above a score, the best of them, and non-maximum suppression.
 
-The graph is what torchvision's detectors are exported as: in each class as many boxes as pass, at most so many of
-these, all classes one behind the other, moved apart by class, and a branch for none of them.
+The graph is what torchvision exports: each class keeps the boxes that pass, up to a limit; all classes are
+concatenated, shifted apart by class, and a branch handles the case of no boxes.
 """
 
 from __future__ import annotations
@@ -87,25 +87,25 @@ def _inputs(highest: float) -> dict[str, Any]:
     draw = np.random.default_rng(7)
     corners = np.sort(draw.uniform(0, 10, (BOXES, 2, 2)), axis=1).reshape(BOXES, 4).astype(np.float32)
     scores = draw.uniform(0, highest, (BOXES, CLASSES)).astype(np.float32)
-    scores[3] = scores[5]  # boxes that are as good as others
+    scores[3] = scores[5]  # boxes with equal scores
     return {"scores": scores, "boxes": corners}
 
 
-def test_a_head_of_classes_behind_one_another_is_native_and_gives_what_onnx_runtime_gives() -> None:
+def test_a_multi_class_detection_head_is_native_and_matches_onnx_runtime() -> None:
     content = _model()
     program = onert.compile(onert.load(content))
     steps = [step for routine in program.routines for step in routine.steps if step.backend != "llvm"]
     operations = [routine.subgraph.operations for routine in program.routines]
     labels = {operations[0][at].op.label for step in steps for at in step.sequence.operations}
-    assert labels == {"FirstEntries"}  # of the results, whose lengths only the run tells
+    assert labels == {"FirstEntries"}  # for the results, whose lengths only the run determines
     session, execution = onnxruntime.InferenceSession(content), onert.Execution(program)
-    for highest in (1.0, 0.51, 0.4):  # many pass, some, none
+    for highest in (1.0, 0.51, 0.4):  # many, some and none pass
         inputs = _inputs(highest)
         for mine, theirs in zip(execution.run(inputs).values(), session.run(None, inputs), strict=True):
             np.testing.assert_array_equal(mine, theirs)
 
 
-def test_boxes_whose_score_is_below_all_numbers_stay_where_nothing_bounds_scores() -> None:
+def test_boxes_scored_minus_infinity_are_selected_when_no_score_threshold_is_given() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[6] scores, float[6, 4] boxes, bool[6] given) => (triples)
     <int64[1] first = {0}, int64[2] both = {0, 1}, int64[1] any = {9}, float[1] shared = {0.5}> {

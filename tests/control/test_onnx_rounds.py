@@ -1,4 +1,4 @@
-"""Loops of ONNX whose condition only counts make as many rounds as that says, and run natively with their lists."""
+"""ONNX loops whose condition only counts run as many rounds as it says, natively and with their scan outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ g (float[t,b,4] x, float[b,4] first) => (float[b,4] last, float[r,b,4] rows)
 
 @frozen
 class Case:
-    """A condition as nodes, what it means of the round, the counter and the length, and what is beside it."""
+    """A condition as nodes, its meaning in terms of round, counter and length, and the loop's other operands."""
 
     on: str
     means: Callable[[int, int, int], bool]
@@ -73,7 +73,7 @@ def _expected(case: Case, x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, lis
 
 
 @pytest.mark.parametrize("name", [*COUNTED, *OTHERS])
-def test_a_loop_makes_the_rounds_that_its_condition_counts(name: str) -> None:
+def test_a_loop_runs_the_rounds_that_its_condition_counts(name: str) -> None:
     case = (COUNTED | OTHERS)[name]
     text = MODEL.format(on=case.on, most=case.most, begin=case.begin, start=case.start)
     execution = onert.Execution(onert.compile(onert.load(onnx_parser.parse_model(text).SerializeToString())))
@@ -89,7 +89,7 @@ def test_a_loop_makes_the_rounds_that_its_condition_counts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in COUNTED.items() if case.start])
-def test_a_loop_that_counts_is_native_and_gives_as_many_rows_as_are_known(name: str) -> None:
+def test_a_counting_loop_is_native_and_its_number_of_rows_is_known(name: str) -> None:
     case = COUNTED[name]
     text = MODEL.format(on=case.on, most=case.most, begin=case.begin, start=case.start)
     package = onert.load(onnx_parser.parse_model(text).SerializeToString())

@@ -1,4 +1,4 @@
-"""Branches in branches, some of which refuse, are run natively, and do what the reference backend does."""
+"""Random nested branches, some of which refuse their input, run natively and match the reference backend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENTENCE = "{0} of {rows} cannot be split into %d"
 
 
 class Drawn:
-    """A model whose subgraphs are drawn from a generator: chains of functions, with Ifs among them."""
+    """A model with random subgraphs: chains of functions, with Ifs among them."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ class Drawn:
 
 
 def _outcome(execution: Any, inputs: list[Any]) -> tuple[list[Any], str]:
-    """The results, or none and the error where the run is refused."""
+    """The results and no error, or no results and the error if the run is refused."""
     try:
         return [next(iter(execution.run(inputs).values()))], ""
     except ExecutionError as error:
@@ -72,7 +72,7 @@ def _outcome(execution: Any, inputs: list[Any]) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_random_branches_are_native_and_do_what_the_reference_does(seed: int) -> None:
+def test_random_branches_are_native_and_match_the_reference_backend(seed: int) -> None:
     package = Package((Drawn(seed).model(),), "drawn")
     program = onert.compile(package)
     native, reference = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
@@ -83,16 +83,16 @@ def test_random_branches_are_native_and_do_what_the_reference_does(seed: int) ->
         assert (SENTENCE in refused) == (SENTENCE in also) == (not expected)
         for a, b in zip(mine, expected, strict=True):
             np.testing.assert_array_equal(a, b)
-    left = [o.op for routine in program.routines for o in routine.subgraph.operations if isinstance(o.op, If)]
-    assert all(any(_refuses(program, side) for side in op.subgraphs) for op in left)
+    remaining = [o.op for routine in program.routines for o in routine.subgraph.operations if isinstance(o.op, If)]
+    assert all(any(_refuses(program, side) for side in op.subgraphs) for op in remaining)
 
 
 def _refuses(program: Any, index: int) -> bool:
-    """Whether a subgraph refuses before the run or has a branch that stays, for both of its sides refuse."""
+    """Whether a subgraph contains a refusal, or a branch that remains because both its sides refuse."""
     return any(isinstance(o.op, Refuse | If) for o in program.routines[index].subgraph.operations)
 
 
-def test_a_refusal_says_its_sentence_and_the_next_run_is_whole() -> None:
+def test_a_refusal_raises_its_sentence_and_the_next_run_succeeds() -> None:
     then, otherwise, main = Builder("then"), Builder("otherwise"), Builder()
     x = then.input(ROW)
     graphs = [then.subgraph([then.add(Unary(UnaryKind.NEG), x)])]

@@ -1,4 +1,4 @@
-"""Nodes of com.microsoft and ai.onnx.ml, with inputs that are drawn once."""
+"""Nodes of com.microsoft and ai.onnx.ml, with inputs from a fixed random seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DRAW = np.random.default_rng(11)
 
 @frozen
 class Constant:
-    """An input that is in the model."""
+    """An input that is a constant of the model."""
 
     array: Any
 
@@ -173,7 +173,7 @@ def _i(*values: int) -> Any:
 def _grouped(
     new: int, past: int | None, lengths: tuple[int, int], most: int, *more: Any, packed: bool = False, **attributes: Any
 ) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
-    """GroupQueryAttention of two sequences, four heads of queries and two of keys with 16 features."""
+    """GroupQueryAttention of two sequences, four query heads and two key heads with 16 features."""
     q, k, v = floats(2, new, 64), floats(2, new, 32), floats(2, new, 32)
     given = (np.concatenate([q, k, v], 2), _N, _N) if packed else (q, k, v)
     seen = (_N, _N) if past is None else (floats(2, 2, past, 16), floats(2, 2, past, 16))

@@ -1,5 +1,6 @@
-"""Nodes of com.microsoft that choose: regions of pictures, words, different elements; inverses, gates, codes; and
-withdrawn operators of ONNX."""
+"""Nodes of com.microsoft: image regions, text, unique elements, inverses, gates, 4-bit codes; and operators withdrawn
+from ONNX.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ _SHUFFLED = (
     None,
     Constant(np.random.default_rng(3).permutation(np.arange(64, dtype=np.int32) // 32)),
 )
-"""Two blocks whose rows do not lie together."""
+"""Two blocks whose rows are interleaved."""
 
 
 def _of_bits(bits: int, zeros: bool, level: int) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
-    """Six columns of three blocks, at an accuracy level."""
+    """MatMulNBits with six columns of three blocks, at an accuracy level."""
     more = (Constant(octets(6 * -(-3 * bits // 8))),) if zeros else ()
     inputs = (floats(3, 96), Constant(octets(6, 3, 4 * bits)), Constant(floats(18)), *more)
     return (

@@ -1,4 +1,4 @@
-"""Models in `.litertlm` and `.task` files are found, and nothing outside of a file is read for what one says."""
+"""Models in `.litertlm` and `.task` files are found, and no declared offset reads outside the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 16 * 1024
 
 
 def model(factor: float) -> bytes:
-    """Multiplies by a number."""
+    """A model that multiplies by a number."""
     writer = Model()
     graph = writer.graph()
     x, y = graph.input(DType.FLOAT32, (2,)), graph.tensor(DType.FLOAT32, (2,))
@@ -38,7 +38,7 @@ def result(source: Path | bytes) -> float:
 
 @frozen
 class Section:
-    """A section; what is None is as it should be."""
+    """A section; fields that are None get their correct value."""
 
     content: bytes
     kind: int = 3
@@ -50,7 +50,7 @@ class Section:
 def litertlm(
     sections: Sequence[Section], version: int = 1, end: int | None = None, magic: bytes = MAGIC, listed: bool = True
 ) -> bytes:
-    """A file as LiteRT-LM lays it out; `end` is where it says that its header ends."""
+    """A file as LiteRT-LM lays it out; `end` overrides the declared end of the header."""
     places, body, at = [], b"", BLOCK
     for section in sections:
         places.append((at, at + len(section.content)))
@@ -106,7 +106,7 @@ def _vector(b: flatbuffers.Builder, offsets: Sequence[int]) -> int:
 TOKENIZER = Section(b"words", 4)
 
 
-def test_the_model_of_a_litertlm_file_is_loaded(tmp_path: Path) -> None:
+def test_loads_the_model_of_a_litertlm_file(tmp_path: Path) -> None:
     content = litertlm([TOKENIZER, Section(model(3)), Section(b"\x08\x01", 5)])
     (tmp_path / "decoder.litertlm").write_bytes(content)
     assert result(content) == 3
@@ -114,7 +114,7 @@ def test_the_model_of_a_litertlm_file_is_loaded(tmp_path: Path) -> None:
     assert onert.load(tmp_path / "decoder.litertlm").name == "decoder"
 
 
-def test_of_several_models_that_for_prompts_and_tokens_is_loaded_and_others_can_be(tmp_path: Path) -> None:
+def test_prefers_the_prefill_decode_model_of_several_and_can_load_the_others(tmp_path: Path) -> None:
     sections = [Section(model(2), name="tf_lite_embedder"), Section(model(5), name="TF_LITE_PREFILL_DECODE")]
     path = tmp_path / "several.litertlm"
     path.write_bytes(litertlm(sections))
@@ -128,7 +128,7 @@ def test_of_several_models_that_for_prompts_and_tokens_is_loaded_and_others_can_
 
 
 @pytest.mark.parametrize("method", [0, 8])
-def test_the_model_of_a_task_file_is_loaded(tmp_path: Path, method: int) -> None:
+def test_loads_the_model_of_a_task_file(tmp_path: Path, method: int) -> None:
     path = tmp_path / "hand.task"
     path.write_bytes(write_zip(Entry("notes.txt", b"none"), Entry("hand.tflite", model(7), method)))
     assert result(path) == 7
@@ -159,7 +159,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_container_that_breaks_a_rule_is_refused_with_a_reason(tmp_path: Path, name: str) -> None:
+def test_a_malformed_container_is_refused_with_a_reason(tmp_path: Path, name: str) -> None:
     content, reason = WRONG[name]
     path = tmp_path / "wrong.litertlm"
     path.write_bytes(content)
@@ -168,7 +168,7 @@ def test_a_container_that_breaks_a_rule_is_refused_with_a_reason(tmp_path: Path,
     assert reason in str(caught.value)
 
 
-def test_any_byte_of_a_header_may_be_wrong() -> None:
+def test_corrupting_any_header_byte_loads_or_raises_a_model_error() -> None:
     content = litertlm([evolve(ONE, name="tf_lite_prefill_decode"), TOKENIZER])
     end = struct.unpack_from("<Q", content, 24)[0]
     rng = np.random.default_rng(0)
@@ -193,7 +193,9 @@ def test_any_byte_of_a_header_may_be_wrong() -> None:
     ],
     ids=["none", "no model", "a bomb", "two"],
 )
-def test_a_task_file_without_a_model_to_choose_is_refused(tmp_path: Path, entries: list[Entry], reason: str) -> None:
+def test_a_task_file_without_exactly_one_valid_model_is_refused(
+    tmp_path: Path, entries: list[Entry], reason: str
+) -> None:
     path = tmp_path / "wrong.task"
     path.write_bytes(write_zip(*entries))
     with pytest.raises(ModelError, match=r"wrong\.task: ") as caught:

@@ -1,4 +1,4 @@
-"""Claims about what reading a flatbuffer costs: what offsets share is paid for each time that it is read."""
+"""The cost of reading a flatbuffer: data shared by several offsets is charged each time it is read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ READINGS: dict[str, tuple[Callable[[Table], object], int]] = {
 
 
 @pytest.mark.parametrize(("read", "units"), READINGS.values(), ids=READINGS)
-def test_what_is_read_twice_is_paid_for_twice(read: Callable[[Table], object], units: int) -> None:
+def test_data_read_twice_is_charged_twice(read: Callable[[Table], object], units: int) -> None:
     budget = Budget(1 + 2 * units, ModelError)
     table = root(_content(), budget)
     for left in (units, 0):

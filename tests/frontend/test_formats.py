@@ -1,4 +1,4 @@
-"""Claims about formats of strangers: one that is installed is asked about files that none of ours recognises."""
+"""Installed third-party formats: consulted for files that none of the built-in formats recognises."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a distribution of one module with formats by entry point."""
+    """Installs a distribution of one module that registers formats by entry point."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def make(distribution: str, code: str, **entries: str) -> None:
@@ -67,7 +67,7 @@ def run(source: Path | bytes) -> list[float]:
     return found
 
 
-def test_a_stranger_s_format_is_read_and_run(install: Install, tmp_path: Path) -> None:
+def test_a_third_party_format_is_read_and_run(install: Install, tmp_path: Path) -> None:
     install("scales_one", SCALES, scale="FORMAT")
     file = tmp_path / "model.scale"
     file.write_bytes(b"SCALE2.5")
@@ -75,17 +75,17 @@ def test_a_stranger_s_format_is_read_and_run(install: Install, tmp_path: Path) -
     assert onert.load(file).name == "model"
 
 
-def test_it_is_asked_after_ours_and_given_the_first_bytes(install: Install) -> None:
+def test_a_third_party_format_is_consulted_last_and_receives_the_first_bytes(install: Install) -> None:
     install("scales_two", SCALES, scale="FORMAT")
     onert.load(DIGITS)
     with pytest.raises(ModelError, match=r"begins with b'nothing ', expected one of the formats .*nnpackage.*, scale$"):
         onert.load(b"nothing that anyone knows")
     import scales_two  # type: ignore[import-not-found]
 
-    assert scales_two.asked == [b"nothing that any"]  # nothing of the package that ours read
+    assert scales_two.asked == [b"nothing that any"]  # nothing of the package, which a built-in format recognised
 
 
-def test_its_error_names_the_file(install: Install, tmp_path: Path) -> None:
+def test_an_error_of_a_third_party_format_names_the_file(install: Install, tmp_path: Path) -> None:
     install("scales_three", SCALES, scale="FORMAT")
     file = tmp_path / "broken.scale"
     file.write_bytes(b"SCALEx")
@@ -100,15 +100,15 @@ def test_a_format_that_cannot_be_imported_is_named(install: Install, name: str, 
     install(name, code, broken="FORMAT")
     with pytest.raises(ModelError, match=r"the model format 'broken' at broken_.* cannot be loaded"):
         onert.load(b"nothing that anyone knows")
-    assert onert.load(DIGITS).models  # ours are read without looking for others
+    assert onert.load(DIGITS).models  # built-in formats are read without looking for others
 
 
 def test_an_archive_may_not_unpack_to_more_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "digits.nnpkg"
     paths = sorted(p for p in DIGITS.rglob("*") if p.is_file())
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in paths:
-            made.write(path, str(path.relative_to(DIGITS)))
+            archive.write(path, str(path.relative_to(DIGITS)))
     manifest = json.loads((DIGITS / "metadata" / "MANIFEST").read_text())
     largest = (DIGITS / manifest["models"][0]).stat().st_size
     monkeypatch.setattr(zip_archive, "RATIO", 0)

@@ -1,4 +1,4 @@
-"""Claims about files in integers throughout: LiteRT's reference kernels give the same answers, near those of floats."""
+"""Files converted to integers throughout match LiteRT's reference kernels and are close to the float results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def real(shape: Sequence[int], seed: int = 7) -> Array:
 
 @frozen
 class Case:
-    """An operator: its operands - shapes of inputs, or constants - and the shapes of its results."""
+    """An operator: its operands (shapes of inputs, or constants) and the shapes of its results."""
 
     given: tuple[Any, ...]
     results: tuple[tuple[int, ...], ...]
@@ -100,13 +100,13 @@ CASES: dict[str, Case] = {
 
 
 def model(name: str, tables: Any = schema) -> bytes:
-    case, made = CASES[name], Model(tables)
-    graph = made.graph()
+    case, writer = CASES[name], Model(tables)
+    graph = writer.graph()
     given = [graph.input(F32, x) if isinstance(x, tuple) else graph.constant(x) for x in case.given]
     results = [graph.tensor(F32, shape) for shape in case.results]
     graph.operator(name, given, results, case.options)
     graph.outputs(*results)
-    return made.done()
+    return writer.done()
 
 
 def some(content: bytes, count: int = 3) -> list[list[Array]]:
@@ -121,7 +121,7 @@ def run(content: bytes, inputs: Sequence[Array]) -> list[Array]:
     return list(onert.Execution(onert.compile(onert.load(content))).run(inputs).values())
 
 
-def made_of(content: bytes, kind: str, runs: Sequence[Sequence[Array]]) -> bytes:
+def converted(content: bytes, kind: str, runs: Sequence[Sequence[Array]]) -> bytes:
     return quantized(content, kind, ranges(onert.load(content), runs)[0])
 
 
@@ -131,20 +131,20 @@ def elements(content: bytes) -> list[str]:
     return [graph.type(o.outputs[0]).dtype.name.lower() for o in graph.operations]
 
 
-def test_every_operator_that_has_a_form_is_looked_at() -> None:
+def test_every_operator_with_an_integer_form_is_covered() -> None:
     known = {*LAYERS, *OWN_RANGE, *JOINS, *MOVES}
     assert set(CASES) == known.union(*(form.fixed for form in SCHEMES.values()))
     assert set().union(*(scheme.unsupported for scheme in SCHEMES.values())) <= known
 
 
 @pytest.mark.parametrize(("name", "kind"), list(itertools.product(CASES, ("uint8", "int16"))))
-def test_an_operator_in_integers_gives_litert_s_answers_near_those_of_floats(name: str, kind: str) -> None:
+def test_an_integer_operator_matches_litert_and_is_close_to_the_float_operator(name: str, kind: str) -> None:
     content = model(name)
     if name in SCHEMES[kind].unsupported or (kind == "int16" and name == "L2_NORMALIZATION"):
         with pytest.raises(ModelError, match="no operator can be computed in int16"):
-            made_of(content, kind, some(content))
+            converted(content, kind, some(content))
         return
-    found = made_of(content, kind, some(content))
+    found = converted(content, kind, some(content))
     count = sum(isinstance(x, tuple) for x in CASES[name].given)
     results = len(CASES[name].results)
     assert elements(found) == [kind] * count + [kind] + ["float32"] * results
@@ -158,9 +158,9 @@ def test_an_operator_in_integers_gives_litert_s_answers_near_those_of_floats(nam
 
 
 def chain(tables: Any = schema, uneven: bool = False) -> bytes:
-    """A layer, what has no form in integers, and a join of both with a constant."""
-    made = Model(tables)
-    graph = made.graph()
+    """A layer, an operator without an integer form, and a concatenation of both with a constant."""
+    writer = Model(tables)
+    graph = writer.graph()
     x = graph.input(F32, (2, 12))
     weights = real((5, 12))
     weights[0] *= 50 if uneven else 1
@@ -171,25 +171,25 @@ def chain(tables: Any = schema, uneven: bool = False) -> bytes:
     graph.operator("CONCATENATION", operands, [both], ("ConcatenationOptions", {"axis": 1}))
     graph.operator("LOGISTIC", [both], [end])
     graph.outputs(end)
-    return made.done()
+    return writer.done()
 
 
 @pytest.mark.parametrize("tables", [schema, CIRCLE], ids=["tflite", "circle"])
-def test_what_has_no_form_in_integers_stays_between_what_has(tables: Any) -> None:
+def test_an_operator_without_an_integer_form_stays_in_float_between_integer_ones(tables: Any) -> None:
     content = chain(tables)
-    found = made_of(content, "uint8", some(content))
+    found = converted(content, "uint8", some(content))
     kinds = ["uint8", "uint8", "float32", "float32", "uint8", "uint8", "uint8", "uint8", "float32"]
-    assert elements(found) == kinds  # quantize, layer, dequantize, sine, two to the join's scale, join, logistic
+    assert elements(found) == kinds  # quantize, layer, dequantize, sine, two requantized operands, join, logistic
     assert found[4:8] == content[4:8]
     for given in some(content):
         assert np.abs(run(found, given)[0] - run(content, given)[0]).max() < 0.03
 
 
-def test_layers_whose_channels_differ_much_have_scales_by_channel() -> None:
+def test_layers_with_very_different_channels_get_per_channel_scales() -> None:
     assert [is_uneven(np.float32([[1, 1], [1, 0], [c, 1], [0, 0]]), 0) for c in (7, 9)] == [False, True]
     for uneven, kind in ((False, "uint8"), (True, "int8")):
         content = chain(uneven=uneven)
-        found = made_of(content, "uint8", some(content))
+        found = converted(content, "uint8", some(content))
         graph = onert.load(found).model.primary
         (layer,) = (o for o in graph.operations if len(o.used) == 2 and graph.type(o.used[1]).shape == (5, 12))
         quantization = graph.type(layer.used[1]).quantization
@@ -198,47 +198,47 @@ def test_layers_whose_channels_differ_much_have_scales_by_channel() -> None:
         assert elements(found)[1] == kind
 
 
-def test_constants_in_float16_are_constants() -> None:
-    made = Model()
-    graph = made.graph()
+def test_float16_constants_count_as_constants() -> None:
+    writer = Model()
+    graph = writer.graph()
     x, weights, y = graph.input(F32, (2, 12)), graph.tensor(F32, (5, 12)), graph.tensor(F32, (2, 5))
     graph.operator("DEQUANTIZE", [graph.constant(real((5, 12)).astype(np.float16))], [weights])
     graph.operator("FULLY_CONNECTED", [x, weights, -1], [y], ("FullyConnectedOptions", {}))
     graph.outputs(y)
-    found = made_of(made.done(), "uint8", some(made.done()))
+    found = converted(writer.done(), "uint8", some(writer.done()))
     assert elements(found) == ["uint8", "uint8", "float32"]
 
 
-def test_what_several_read_becomes_integers_once() -> None:
-    made = Model()
-    graph = made.graph()
+def test_a_tensor_with_several_readers_is_quantised_once() -> None:
+    writer = Model()
+    graph = writer.graph()
     x = graph.input(F32, (2, 12))
     for seed in range(2):
         y = graph.tensor(F32, (2, 5))
         operands = [x, graph.constant(real((5, 12), seed)), -1]
         graph.operator("FULLY_CONNECTED", operands, [y], ("FullyConnectedOptions", {}))
         graph.outputs(y)
-    content = made.done()
-    assert elements(made_of(content, "uint8", some(content))) == ["uint8"] * 3 + ["float32"] * 2
+    content = writer.done()
+    assert elements(converted(content, "uint8", some(content))) == ["uint8"] * 3 + ["float32"] * 2
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int16"])
-def test_weights_and_biases_of_any_size_fit(kind: str) -> None:
-    """Channels of nothing, and a bias far beyond what its weights come to."""
-    made = Model()
-    graph = made.graph()
+def test_weights_and_biases_of_any_magnitude_are_representable(kind: str) -> None:
+    """All-zero channels, and a bias far larger than its weights' products."""
+    writer = Model()
+    graph = writer.graph()
     x, y = graph.input(F32, (2, 12)), graph.tensor(F32, (2, 5))
     weights = real((5, 12)) * np.float32([[0], [1e-30], [1e-7], [1e-4], [1]])
     operands = [x, graph.constant(weights), graph.constant(np.float32([0, 0, 4, 1, -3]))]
     graph.operator("FULLY_CONNECTED", operands, [y], ("FullyConnectedOptions", {}))
     graph.outputs(y)
-    content = made.done()
-    found = made_of(content, kind, some(content))
+    content = writer.done()
+    found = converted(content, kind, some(content))
     for given in some(content):
         np.testing.assert_allclose(run(found, given)[0], run(content, given)[0], rtol=0, atol=0.1)
 
 
-def test_what_is_not_known_to_be_in_a_range_stays() -> None:
+def test_an_operand_of_unknown_range_stays_in_float() -> None:
     content = chain()
     known, _ = ranges(onert.load(content), some(content))
     with pytest.raises(ModelError, match="no operator can be computed in uint8"):
@@ -262,8 +262,8 @@ def pictures(width: int, height: int) -> list[list[Array]]:
 
 @needs_shared
 @pytest.mark.parametrize("path", MODELS)
-def test_a_whole_model_is_as_good_as_with_its_weights_alone_in_bytes(path: str) -> None:
-    """Of 16-bit activations hardly anything is to be seen: what is lost is lost with the weights."""
+def test_a_whole_int16_model_is_as_accurate_as_with_8_bit_weights_only(path: str) -> None:
+    """16-bit activations cost hardly any accuracy: what is lost is lost with the weights."""
     content = (SHARED / "models" / path).read_bytes()
     graph = onert.load(content).model.primary
     (_, height, width, _) = graph.type(graph.inputs[0]).shape

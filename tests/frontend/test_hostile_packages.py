@@ -1,4 +1,4 @@
-"""Every kind of hostile package is refused with one sentence, as a directory, as an archive and as bytes."""
+"""Every kind of hostile package is refused with one sentence: as a directory, as an archive and as bytes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_a_hostile_configuration_is_refused(tmp_path: Path, config: bytes, says:
 
 @pytest.mark.parametrize("name", ["metadata/MANIFEST", "metadata/x.cfg", hostile.MODEL])
 @pytest.mark.parametrize("make", hostile.IN_PLACE_OF_FILES.values(), ids=hostile.IN_PLACE_OF_FILES.keys())
-def test_what_is_no_file_is_refused_without_being_opened(
+def test_a_special_file_in_place_of_a_file_is_refused_without_blocking(
     tmp_path: Path, make: Callable[[Path], object], name: str
 ) -> None:
-    """None of these makes a reader wait; only an empty configuration is one."""
+    """None of these makes a reader wait, and only an empty file is valid, as a configuration."""
     folder = hostile.write_folder(tmp_path / "p", hostile.files(hostile.manifest(configs=["x.cfg"]), b"", CONTENT))
     (folder / name).unlink()
     make(folder / name)
@@ -63,7 +63,7 @@ def test_what_is_no_file_is_refused_without_being_opened(
 def test_a_hostile_configuration_runs_nothing_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where it is read without being refused: by whoever takes the package apart."""
+    """Not even on paths that read the package without refusing it."""
     (tmp_path / "evil.py").write_text("import pathlib\npathlib.Path('ran').touch()\n\nclass B: ...\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

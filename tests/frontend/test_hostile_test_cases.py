@@ -1,4 +1,4 @@
-"""Claims about the test case of a package: arrays of its own files, or one sentence."""
+"""The test case of a package: arrays from its own files, or one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOATS = np.float32([[1, 2, 3]])
 
 
 def _package(folder: Path, suffix: str, content: bytes) -> Path:
-    """A package with nothing in it but a test case, whose inputs and outputs are the same file."""
+    """A package with nothing but a test case, whose inputs and outputs are the same file."""
     (folder / "metadata/tc").mkdir(parents=True)
     (folder / "metadata/MANIFEST").write_text(json.dumps({"models": ["m.tflite"]}))
     for side in ("input", "expected"):
@@ -52,7 +52,7 @@ def _hdf5(fill: Callable[[Any], object]) -> bytes:
 @pytest.mark.parametrize(
     "array", [FLOATS, np.asfortranarray(np.arange(6).reshape(2, 3)), np.bool_(True), FLOATS[:, :0]]
 )
-def test_arrays_that_numpy_saved_are_read(tmp_path: Path, save: Callable[..., None], array: Any) -> None:
+def test_reads_arrays_saved_by_numpy(tmp_path: Path, save: Callable[..., None], array: Any) -> None:
     buffer = io.BytesIO()
     save(buffer, **{"0": array})
     case = read_test_case(_package(tmp_path / "p", ".npz", buffer.getvalue()))
@@ -84,7 +84,7 @@ BAD_NPZ: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "says"), BAD_NPZ.values(), ids=BAD_NPZ.keys())
-def test_what_is_no_array_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_malformed_npz_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises(ModelError, match=says) as caught:
         read_test_case(_package(tmp_path / "p", ".npz", content))
     assert "\n" not in str(caught.value)
@@ -131,6 +131,6 @@ BAD_HDF5: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "says"), BAD_HDF5.values(), ids=BAD_HDF5.keys())
-def test_hdf5_is_read_from_its_own_file_only(tmp_path: Path, content: bytes, says: str) -> None:
+def test_hdf5_data_must_come_from_the_file_itself(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises(ModelError, match=says):
         read_test_case(_package(tmp_path / "p", ".h5", content))

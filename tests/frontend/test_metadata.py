@@ -1,4 +1,4 @@
-"""Claims about what is read of the metadata in model files."""
+"""The metadata read from model files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float" / "digits_float.
 Writer = Any
 
 
-# ---- metadata made here: a table is a list of (slot, how it is put, value)
+# ---- metadata written here: a table is {slot: (kind, value)}
 
 
 def _table(b: Writer, fields: dict[int, tuple[str, Any]]) -> int:
-    """A table of fields by slot, each its kind and value."""
+    """A table of fields by slot, each with its kind and value."""
     put = {
         slot: _child(b, kind, value)
         for slot, (kind, value) in fields.items()
@@ -50,9 +50,9 @@ def _child(b: Writer, kind: str, value: Any) -> int:
     if kind == "table":
         return _table(b, value)
     if kind == "tables":
-        made = [_table(b, each) for each in value]
-        b.StartVector(4, len(made), 4)
-        for each in reversed(made):
+        tables = [_table(b, each) for each in value]
+        b.StartVector(4, len(tables), 4)
+        for each in reversed(tables):
             b.PrependUOffsetTRelative(each)
         return int(b.EndVector())
     return int(b.CreateNumpyVector(np.array(value, "<f4" if kind == "f" else "<u4")))
@@ -67,7 +67,7 @@ def _metadata(inputs: list[dict[int, Any]], outputs: list[dict[int, Any]]) -> by
 
 
 def _model(metadata_bytes: bytes, files: dict[str, str]) -> bytes:
-    """A model that has nothing but metadata, with files packed behind."""
+    """A model with nothing but metadata, followed by a zip archive of files."""
     b = flatbuffers.Builder(1024)
     data = b.CreateByteVector(metadata_bytes)
     b.StartObject(1)
@@ -119,7 +119,7 @@ SCORES = {
 FILES = {"de.txt": "Katze\nHund\n\n", "en.txt": "cat\ndog\n", "c.csv": "1,2,3\n\n4,5,6,0.1\n", "v.txt": "no\nyes"}
 
 
-def test_all_that_tensors_say_is_read() -> None:
+def test_reads_all_tensor_metadata() -> None:
     found = _read(_model(_metadata([IMAGE, SOUND], [BOXES, SCORES]), FILES))
     assert (found.name, found.version, found.notes) == ("a name", "v7", ())
     image, sound = found.inputs
@@ -148,13 +148,13 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "says"), BAD.values(), ids=BAD.keys())
-def test_metadata_that_is_malformed_is_ignored_with_a_sentence(content: bytes, says: str) -> None:
+def test_malformed_metadata_is_ignored_with_a_note(content: bytes, says: str) -> None:
     found = _read(content)
     assert found.inputs == found.outputs == ()
     assert [says in note and note.startswith("the model's metadata is ignored: ") for note in found.notes] == [True]
 
 
-def test_a_model_without_metadata_says_nothing() -> None:
+def test_a_model_without_metadata_has_empty_metadata() -> None:
     assert metadata(onert.load(DIGITS)) == ModelMetadata()
 
 
@@ -178,7 +178,7 @@ TEXTS: dict[str, tuple[dict[str, str], ModelMetadata]] = {
 
 
 @pytest.mark.parametrize(("texts", "wanted"), TEXTS.values(), ids=TEXTS.keys())
-def test_what_an_exporter_wrote_is_read(texts: dict[str, str], wanted: ModelMetadata) -> None:
+def test_reads_properties_written_by_an_exporter(texts: dict[str, str], wanted: ModelMetadata) -> None:
     found = from_texts(texts, ModelMetadata())
     for name in ("labels", "task", "image_size", "keypoints", "letterbox"):
         assert getattr(found, name) == getattr(wanted, name)
@@ -194,7 +194,7 @@ REAL = {
 
 @needs_shared
 @pytest.mark.parametrize(("name", "wanted"), REAL.items(), ids=REAL.keys())
-def test_metadata_of_real_models_is_read(name: str, wanted: tuple[int, float | None, int | None]) -> None:
+def test_reads_the_metadata_of_real_models(name: str, wanted: tuple[int, float | None, int | None]) -> None:
     found = metadata(onert.load(SHARED / "models" / name))
     assert not found.notes
     mean = found.input(0).mean
@@ -202,6 +202,6 @@ def test_metadata_of_real_models_is_read(name: str, wanted: tuple[int, float | N
 
 
 @needs_shared
-def test_a_real_detector_names_its_classes() -> None:
+def test_reads_the_class_names_of_a_real_detector() -> None:
     found = metadata(onert.load(Path(SHARED / "models/onnx/nudenet-3.4.2__320n.onnx")))
     assert (len(found.labels), found.task, found.image_size) == (18, "detect", (320, 320))

@@ -1,4 +1,4 @@
-"""Packages: directories and zips are read alike, models feed one another, and what does not fit is refused."""
+"""Packages: directories and zips read the same, models feed one another, and malformed packages are refused."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _zip(folder: Path, to: Path, prefix: str = "", compression: int = zipfile.ZI
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
 @pytest.mark.parametrize("prefix", ["", "digits/"], ids=["at the root", "in a folder"])
-def test_a_zip_is_the_directory_it_was_made_of(tmp_path: Path, prefix: str, compression: int) -> None:
+def test_a_zip_reads_the_same_as_the_directory_it_contains(tmp_path: Path, prefix: str, compression: int) -> None:
     file = _zip(DIGITS, tmp_path / "digits.nnpkg", prefix, compression)
     assert onert.load(file).models == onert.load(DIGITS).models
     assert onert.load(file.read_bytes()).models == onert.load(DIGITS).models
 
 
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
-def test_a_package_gives_what_its_test_case_expects(name: str) -> None:
+def test_a_package_passes_its_own_test_case(name: str) -> None:
     folder = DIGITS.parent / name
     case = read_test_case(folder)
     assert case is not None
@@ -77,8 +77,8 @@ def _run(package: Path, *inputs: list[float]) -> list[list[float]]:
     return [array[0].tolist() for array in outputs.values()]
 
 
-def test_models_may_feed_several_others(tmp_path: Path) -> None:
-    """x + 1 goes into + 10 and, together with that, into a product."""
+def test_a_model_may_feed_several_others(tmp_path: Path) -> None:
+    """x + 1 feeds both + 10 and, together with its result, a product."""
     package = _write(
         tmp_path / "graph",
         {"first.tflite": _add(1), "second.tflite": _add(10), "product.tflite": _both()},
@@ -108,12 +108,12 @@ def test_the_order_of_models_does_not_matter(tmp_path: Path) -> None:
     assert _run(package, [0, 1, 2]) == [[101, 102, 103]]
 
 
-def test_the_first_model_counts_where_nothing_is_connected(tmp_path: Path) -> None:
+def test_a_single_model_needs_no_connections(tmp_path: Path) -> None:
     package = _write(tmp_path / "one", {"a.tflite": _add(5)}, **{"minor-version": "0"})
     assert _run(package, [0, 1, 2]) == [[5, 6, 7]]
 
 
-def test_the_configuration_file_chooses_for_its_package(tmp_path: Path) -> None:
+def test_the_configuration_file_sets_the_package_s_options(tmp_path: Path) -> None:
     config = "# which backend\n BACKENDS = reference  # the slow one\n\nEXECUTOR=Linear\n"
     package = onert.load(_write(tmp_path / "p", {"a.tflite": _add(5)}, config))
     assert package.config == {"BACKENDS": "reference", "EXECUTOR": "Linear"}
@@ -175,7 +175,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.mark.parametrize("packed", [False, True], ids=["directory", "zip"])
 @pytest.mark.parametrize(("change", "says"), BAD.values(), ids=BAD.keys())
-def test_what_is_no_package_is_refused_in_one_sentence(
+def test_a_malformed_package_is_refused_in_one_sentence(
     tmp_path: Path, change: Callable[[Path], None], says: str, packed: bool
 ) -> None:
     folder = _write(tmp_path / "p", {"a.tflite": _add(1)})
@@ -192,7 +192,7 @@ def test_what_is_no_package_is_refused_in_one_sentence(
     assert str(folder) in str(found.value)
 
 
-def test_a_circle_of_models_is_refused(tmp_path: Path) -> None:
+def test_a_cycle_of_models_is_refused(tmp_path: Path) -> None:
     package = _write(
         tmp_path / "p",
         {"a.tflite": _both(), "b.tflite": _add(1)},
@@ -217,8 +217,8 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
         onert.load(bytes(flipped))
 
 
-def test_a_file_that_says_it_is_larger_than_it_is_is_refused(tmp_path: Path) -> None:
-    """No memory is taken for what an archive claims."""
+def test_an_archive_with_inflated_file_sizes_is_refused(tmp_path: Path) -> None:
+    """No memory is allocated for the sizes that an archive claims."""
     file = _zip(DIGITS, tmp_path / "bomb.nnpkg", compression=zipfile.ZIP_STORED)
     raw = bytearray(file.read_bytes())
     end = raw.rindex(b"PK\x05\x06")
@@ -230,7 +230,7 @@ def test_a_file_that_says_it_is_larger_than_it_is_is_refused(tmp_path: Path) -> 
         onert.load(bytes(raw))
 
 
-def test_names_of_files_do_not_matter(tmp_path: Path) -> None:
+def test_formats_are_recognised_by_content_not_by_file_name(tmp_path: Path) -> None:
     model = tmp_path / "model.zip"
     model.write_bytes(_add(1))
     assert _run(model, [0, 1, 2]) == [[1, 2, 3]]

@@ -1,4 +1,4 @@
-"""Claims about reading ONNX files: how they are recognised, what is refused, and with which sentence."""
+"""Reading ONNX files: how they are recognised, what is refused, and with which sentence."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ def test_files_are_recognised_by_their_first_fields(head: bytes, path: Path | No
     assert recognize(head, path) is expected
 
 
-def test_no_model_of_another_format_is_claimed() -> None:
+def test_models_of_other_formats_are_not_claimed() -> None:
     others = [p for p in (REPOSITORY / "nnpackage/examples").rglob("*") if p.suffix in (".tflite", ".circle", ".zip")]
     assert others
     assert not any(recognize(p.read_bytes()[:16], None) for p in others)
 
 
-def test_a_model_has_the_file_s_names_and_unknown_dimensions() -> None:
+def test_a_model_keeps_the_file_s_names_and_dynamic_dimensions() -> None:
     graph = onert.load(model(node("Relu"), shape=("batch", 3))).model.primary
     assert [graph.operands[i].name for i in (*graph.inputs, *graph.outputs)] == ["x", "y"]
     assert graph.type(graph.inputs[0]).shape == (None, 3)
 
 
-def test_a_reshape_by_a_computed_shape_is_one_operation() -> None:
+def test_a_reshape_by_a_computed_shape_becomes_one_operation() -> None:
     shape = [node("Shape", "x", "s"), node("Gather", "s zero", "b"), node("Concat", "b six", "n", axis=0)]
     constants = [onnx.numpy_helper.from_array(np.array([v]), n) for v, n in ((0, "zero"), (6, "six"))]
     found = onert.load(model(*shape, node("Reshape", "x n"), shape=("b", 2, 3), initializer=constants)).model.primary
     assert found.type(found.outputs[0]).shape == (None, 6)
 
 
-def test_every_operator_that_is_missing_is_named_at_once() -> None:
+def test_all_missing_operators_are_named_at_once() -> None:
     with pytest.raises(onert.ModelError, match=r"no implementation of the operators Alpha \(node 1\), Beta \(node 0\)"):
         onert.load(model(node("Beta", "x", "a"), node("Alpha", "a", "b"), node("Relu", "b")))
 
@@ -98,16 +98,16 @@ def test_every_operator_that_is_missing_is_named_at_once() -> None:
         (model(node("Concat", "x x")), "has no axis"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(content: bytes, sentence: str) -> None:
+def test_a_malformed_file_is_refused_with_the_place(content: bytes, sentence: str) -> None:
     if sentence == "^$":
-        assert onert.load(content).model.primary.operations  # attributes that an operator has not are not looked at
+        assert onert.load(content).model.primary.operations  # attributes that an operator does not have are ignored
         return
     with pytest.raises(onert.ModelError, match=sentence):
         onert.load(content)
 
 
 @pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "", "a\\b"])
-def test_elements_are_not_read_outside_of_the_model_s_folder(location: str, tmp_path: Path) -> None:
+def test_external_data_outside_the_model_s_folder_is_refused(location: str, tmp_path: Path) -> None:
     tensor = onnx.TensorProto(name="w", data_type=F, dims=[3], data_location=onnx.TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value=location)
     path = tmp_path / "m.onnx"
@@ -116,7 +116,7 @@ def test_elements_are_not_read_outside_of_the_model_s_folder(location: str, tmp_
         onert.load(path)
 
 
-def test_elements_are_read_from_a_file_beside_the_model(tmp_path: Path) -> None:
+def test_external_data_is_read_from_a_file_beside_the_model(tmp_path: Path) -> None:
     tensor = onnx.TensorProto(name="w", data_type=F, dims=[3], data_location=onnx.TensorProto.EXTERNAL)
     for key, value in (("location", "weights.bin"), ("offset", "4"), ("length", "12")):
         tensor.external_data.add(key=key, value=value)
@@ -130,13 +130,13 @@ def test_elements_are_read_from_a_file_beside_the_model(tmp_path: Path) -> None:
         onert.load(path)
 
 
-def test_packed_integers_are_those_that_were_written() -> None:
+def test_packed_integers_round_trip() -> None:
     values = [0, 1, -1, 127, 128, 300, 2**62, -(2**63), 2**63 - 1]
     tensor = onnx.TensorProto(int64_data=values)
     assert Message(memoryview(tensor.SerializeToString()), budget(100)).integers(7).tolist() == values
 
 
-def test_a_branch_that_is_impossible_is_refused_when_it_runs() -> None:
+def test_an_impossible_branch_is_refused_only_when_it_runs() -> None:
     def branch(op: object) -> object:
         return onnx.helper.make_graph([op], "b", [], [onnx.helper.make_tensor_value_info("r", F, None)])
 
@@ -160,10 +160,10 @@ def test_a_branch_that_is_impossible_is_refused_when_it_runs() -> None:
 @pytest.mark.parametrize("size", [5, 6, 7])
 @pytest.mark.parametrize("margin", [0, 1])
 @pytest.mark.parametrize(("counted", "ceil"), [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_an_average_is_over_the_margins_that_count_and_no_further(
+def test_an_average_pool_divides_by_the_counted_elements_inside_the_padding(
     size: int, margin: int, counted: int, ceil: int
 ) -> None:
-    """With `ceil_mode` a last window may reach beyond the margins; what lies there never counts."""
+    """With `ceil_mode` a last window may extend beyond the padding; elements out there never count."""
     found = node(
         "AveragePool",
         kernel_shape=[3, 3],
@@ -187,10 +187,10 @@ def test_an_average_is_over_the_margins_that_count_and_no_further(
 @pytest.mark.parametrize(
     ("kernel", "stride", "margins"), [(3, 2, (0, 0)), (3, 2, (1, 2)), (1, 2, (0, 0)), (2, 3, (1, 1))]
 )
-def test_windows_that_reach_beyond_pictures_of_open_size_are_those_of_each_size(
+def test_ceil_mode_pooling_of_dynamic_sizes_matches_each_static_size(
     operator: str, kernel: int, stride: int, margins: tuple[int, int]
 ) -> None:
-    """With `ceil_mode`, where a last window may begin behind the picture, too, and is none then."""
+    """Including sizes at which the last window would start beyond the input and is dropped."""
     attributes = {"kernel_shape": [kernel], "strides": [stride], "pads": [*margins], "ceil_mode": 1}
     found = node(operator, **attributes)
     execution = onert.Execution(onert.compile(onert.load(model(found, shape=(1, 2, "w"), opset=22))))
@@ -201,7 +201,7 @@ def test_windows_that_reach_beyond_pictures_of_open_size_are_those_of_each_size(
         np.testing.assert_allclose(y, wanted, rtol=1e-6)
 
 
-def test_as_many_axes_are_sliced_as_there_are_bounds() -> None:
+def test_a_slice_without_axes_slices_as_many_axes_as_it_has_bounds() -> None:
     text = """<ir_version: 9, opset_import: ["" : 18]> g (float[3, 4] x, int64[n] at, int64[n] to) => (float[a, b] y) {
       y = Slice (x, at, to)
     }"""
@@ -220,7 +220,7 @@ UNORDERED = """<ir_version: 9, opset_import: ["" : 18]> g (float[3] x, bool c) =
 }"""
 
 
-def test_nodes_are_read_in_the_order_in_which_they_depend_on_one_another() -> None:
+def test_unordered_nodes_are_sorted_by_their_dependencies() -> None:
     content = onnx.parser.parse_model(UNORDERED).SerializeToString()
     session = onert.InferenceSession(content)
     x = np.float32([-1, 0, 2])
@@ -229,14 +229,14 @@ def test_nodes_are_read_in_the_order_in_which_they_depend_on_one_another() -> No
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_nodes_that_wait_for_one_another_are_refused() -> None:
+def test_nodes_in_a_dependency_cycle_are_refused() -> None:
     text = UNORDERED.replace("Add (x, x)", "Add (x, y)")
     with pytest.raises(onert.ModelError, match="node 0 Neg: 'b' is read, but nothing before it defines it"):
         onert.load(onnx.parser.parse_model(text).SerializeToString())
 
 
 @pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-def test_recurrent_layers_of_float16_are_those_of_float32_rounded(kind: str, gates: int) -> None:
+def test_a_float16_recurrent_layer_equals_the_float32_one_rounded(kind: str, gates: int) -> None:
     rng = np.random.default_rng(0)
     shapes = {"w": (1, gates * 5, 4), "r": (1, gates * 5, 5), "b": (1, gates * 10)}
     weights = {name: rng.normal(0, 0.5, shape).astype(np.float16) for name, shape in shapes.items()}

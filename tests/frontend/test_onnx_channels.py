@@ -1,4 +1,4 @@
-"""Claims about operators of com.microsoft that ONNX Runtime has on other processors: their formulas in NumPy."""
+"""Operators of com.microsoft that ONNX Runtime lacks on CPUs, checked against their formulas in NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def floats(*shape: int) -> Array:
 
 
 def convolved(x: Array, weight: Array, bias: Array, more: Array) -> Array:
-    """A window of 3 by 3, padded by one, channels last; what is below 0 becomes 0."""
+    """A 3x3 convolution, padded by one, channels last, followed by ReLU."""
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     _, h, w, _ = x.shape
     y = sum(wide[:, i : i + h, j : j + w] @ weight[:, :, i, j].T for i in range(3) for j in range(3))
@@ -31,7 +31,7 @@ def convolved(x: Array, weight: Array, bias: Array, more: Array) -> Array:
 
 
 def by_groups(x: Array, gamma: Array, beta: Array) -> Array:
-    """Two groups of channels, which lie last, then SiLU."""
+    """Group normalisation with two groups of the last axis's channels, then SiLU."""
     parted = x.reshape(*x.shape[:-1], 2, -1)
     mean, variance = (f((1, 2, 4), keepdims=True) for f in (parted.mean, parted.var))
     y = ((parted - mean) / np.sqrt(variance + 1e-5)).reshape(x.shape) * gamma + beta
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[tuple[Array, ...], dict[str, Any], Callable[..., Array | 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_computes_its_formula(name: str) -> None:
+def test_an_operator_matches_its_formula(name: str) -> None:
     inputs, attributes, formula = CASES[name]
     h = onnx.helper
     wanted = formula(*inputs)

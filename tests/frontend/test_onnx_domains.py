@@ -1,4 +1,4 @@
-"""Operators of com.microsoft and ai.onnx.ml give what ONNX Runtime gives, on numbers drawn once."""
+"""Operators of com.microsoft and ai.onnx.ml match ONNX Runtime on random inputs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the pee
 def _model(
     domain: str, name: str, inputs: tuple[Any, ...], attributes: dict[str, Any], results: int
 ) -> tuple[bytes, dict[str, Any]]:
-    """One node, and its arrays by name; those that are marked are in the model."""
+    """One node, and its inputs by name; those marked `Constant` are stored in the model."""
     h = onnx.helper
     given = {f"x{at}": x for at, x in enumerate(inputs) if x is not None}
     feed = {n: np.asarray(x) for n, x in given.items() if not isinstance(x, Constant)}
-    held = [onnx.numpy_helper.from_array(x.array, n) for n, x in given.items() if isinstance(x, Constant)]
+    stored = [onnx.numpy_helper.from_array(x.array, n) for n, x in given.items() if isinstance(x, Constant)]
     outputs = [f"y{at}" for at in range(results)]
     names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
     node = h.make_node(name, names, outputs, domain=domain, **attributes)
     ends = [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feed.items()]
-    graph = h.make_graph([node], "one", ends, [onnx.ValueInfoProto(name=o) for o in outputs], held)
-    own = 17 if domain else 9  # up to which ONNX Runtime knows operators that ONNX took back
+    graph = h.make_graph([node], "one", ends, [onnx.ValueInfoProto(name=o) for o in outputs], stored)
+    own = 17 if domain else 9  # the last opset for which ONNX Runtime has the operators that ONNX withdrew
     opsets = [h.make_opsetid("", own), h.make_opsetid(MICROSOFT, 1), h.make_opsetid(LEARNING, 3)]
     return h.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString(), feed
 
 
 def _runs() -> list[Any]:
-    """The first table natively; of the second what is composed runs by its meaning, and natively in the long suite."""
+    """The first table runs natively. The others run on the reference backend, and natively in the long suite."""
     found = []
     for at, case in enumerate([*CASES, *MORE, *SELECTED]):
         first = at < len(CASES)
@@ -47,7 +47,7 @@ def _runs() -> list[Any]:
 
 
 @pytest.mark.parametrize(("domain", "name", "inputs", "attributes", "results", "backends"), _runs())
-def test_results_are_onnx_runtimes(
+def test_an_operator_of_another_domain_matches_onnx_runtime(
     domain: str,
     name: str,
     inputs: tuple[Any, ...],
@@ -64,15 +64,15 @@ def test_results_are_onnx_runtimes(
         if a.dtype.kind == "O":
             assert a.tolist() == b.tolist()
             continue
-        if a.dtype.kind in "iu":  # what is computed in float is a step apart at most, where it is a tie
+        if a.dtype.kind in "iu":  # computed in float, so a tie may be rounded one step apart
             assert np.abs(a.astype(np.int64) - b.astype(np.int64)).max() <= 1
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1.0 if a.dtype.kind in "iu" else 1e-4)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_weights_in_integers_of_an_lstm_are_multiplied_as_real_numbers(direction: str, kind: type) -> None:
-    """ONNX Runtime rounds what they are multiplied with to 8 bits, too: its LSTM of these numbers is the peer."""
+def test_integer_weights_of_an_lstm_are_multiplied_as_real_numbers(direction: str, kind: type) -> None:
+    """ONNX Runtime also rounds the activations to 8 bits, so its float LSTM on the dequantised weights is the peer."""
     ways, cells = (2 if direction == "bidirectional" else 1), 4
     scales, zeros = [np.full(ways, s, np.float32) for s in (0.005, 0.004)], np.full(ways, 3, kind)
     weights = [octets(ways, rows, 4 * cells, kind=kind) for rows in (3, cells)]
@@ -89,7 +89,7 @@ def test_weights_in_integers_of_an_lstm_are_multiplied_as_real_numbers(direction
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
-def test_columns_stand_for_a_list_of_maps() -> None:
+def test_a_zip_map_returns_its_columns_as_a_matrix() -> None:
     model, feed = _model(LEARNING, "ZipMap", (floats(4, 3),), {"classlabels_int64s": [3, 4, 5]}, 1)
     (theirs,) = onnxruntime.InferenceSession(model).run(None, feed)
     np.testing.assert_array_equal(Backend.run_model(model, feed)[0], [list(row.values()) for row in theirs])
@@ -99,7 +99,7 @@ def test_columns_stand_for_a_list_of_maps() -> None:
     ("operator", "attributes"),
     [("LinearClassifier", {"classlabels_ints": [3, 1, 2]}), ("LinearRegressor", {"targets": 3})],
 )
-def test_a_linear_model_knows_the_features_that_its_input_leaves_open(
+def test_a_linear_model_determines_its_input_s_unknown_number_of_features(
     operator: str, attributes: dict[str, Any]
 ) -> None:
     h, float32 = onnx.helper, onnx.TensorProto.FLOAT
@@ -116,7 +116,7 @@ def test_a_linear_model_knows_the_features_that_its_input_leaves_open(
         np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_heads_lie_apart_where_batch_and_length_are_open() -> None:
+def test_attention_heads_are_separated_when_batch_and_length_are_dynamic() -> None:
     arrays = (floats(2, 3, 8), floats(8, 24), floats(24))
     content, feed = _model(MICROSOFT, "Attention", (arrays[0], *map(Constant, arrays[1:])), {"num_heads": 2}, 1)
     model = onnx.load_from_string(content)
@@ -129,7 +129,7 @@ def test_heads_lie_apart_where_batch_and_length_are_open() -> None:
 
 
 @pytest.mark.parametrize("case", [*REFUSED, *MISFITS])
-def test_what_does_not_fit_is_one_sentence(case: str) -> None:
+def test_a_misfit_is_refused_with_one_sentence(case: str) -> None:
     domain, name, inputs, attributes, sentence = {**REFUSED, **MISFITS}[case]
     model, _ = _model(domain, name, inputs, attributes, 1)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
@@ -138,7 +138,7 @@ def test_what_does_not_fit_is_one_sentence(case: str) -> None:
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("zeros", [False, True])
-def test_weights_of_a_few_bits_are_unpacked_as_onnx_runtime_does(bits: int, *, zeros: bool) -> None:
+def test_packed_4_and_8_bit_weights_are_unpacked_as_in_onnx_runtime(bits: int, *, zeros: bool) -> None:
     h, k, n, block = onnx.helper, 40, 3, 16
     blocks = -(-k // block)
     weights = [("b", octets(n, blocks, block * bits // 8)), ("scales", np.abs(floats(n * blocks)))]

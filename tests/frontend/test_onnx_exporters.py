@@ -1,4 +1,4 @@
-"""Models as exporters write them give the results of ONNX Runtime, with all inputs given at run time."""
+"""Models in the form exporters write match ONNX Runtime, with all inputs given at run time."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
 
 
 OPSET = {"groups of an open number of channels, with a scale each": 21}
-"""The opset of a case that is none of opset 19."""
+"""The opset of cases that do not use opset 19."""
 
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("name", CASES)
-def test_results_are_onnx_runtimes(name: str, backends: tuple[str, ...]) -> None:
+def test_an_exported_form_matches_onnx_runtime(name: str, backends: tuple[str, ...]) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is the peer")
     text, feed = CASES[name]
     imported = f'<ir_version: 10, opset_import: ["" : {OPSET.get(name, 19)}]>'
@@ -120,7 +120,7 @@ def test_results_are_onnx_runtimes(name: str, backends: tuple[str, ...]) -> None
         assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
-def test_ends_whose_number_is_an_inputs_size_cut_at_every_size() -> None:
+def test_a_slice_end_sized_by_an_input_cuts_at_every_size() -> None:
     text = (
         "g (float[n, m] x, int64[n] e) => (float[a, b] y) "
         "<int64[1] s = {0}, int64[1] t = {1}> { y = Slice (x, s, e, t) }"
@@ -133,7 +133,7 @@ def test_ends_whose_number_is_an_inputs_size_cut_at_every_size() -> None:
 
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
-def test_a_scalar_has_no_indices_whether_it_is_zero_or_not(backends: tuple[str, ...]) -> None:
+def test_nonzero_of_a_scalar_has_no_coordinates(backends: tuple[str, ...]) -> None:
     text = '<ir_version: 9, opset_import: ["" : 19]> g (float x) => (int64[a, b] y) { y = NonZero (x) }'
     package = onert.load(onnx.parser.parse_model(text).SerializeToString())
     execution = onert.Execution(onert.compile(package, backends=backends))

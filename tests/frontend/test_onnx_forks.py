@@ -1,4 +1,4 @@
-"""Claims about models in which only the run tells how many dimensions a tensor has: both forms are built."""
+"""Models in which a tensor's rank is known only at run time: a branch is built for each rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DROPPED = f"""{HEAD} g (float[n, 1, 3] x) => (float[m] y) {{
   minus = Constant <value_ints: ints = [-1]> ()
   y = Reshape (s, minus)
 }}"""
-"""A dimension that is dropped where it has length 1."""
+"""A dimension that is dropped if it has length 1."""
 WITHIN = f"""{HEAD} g (float[3] x, bool once) => (float[k] y) {{
   yes = Constant <value: tensor = bool {{1}}> ()
   y = If (yes) <then_branch: graph = known () => (float[k] out) {{
@@ -32,14 +32,14 @@ WITHIN = f"""{HEAD} g (float[3] x, bool once) => (float[k] y) {{
       out = Add (counted, counted)
     }}, else_branch: graph = never () => (float[3] c) {{ c = Identity (x) }}>
 }}"""
-"""Branches that differ in rank, in a branch that is always taken."""
+"""Branches of different rank, inside a branch that is always taken."""
 AGAIN = "Squeeze (x)\n  r = Add (z, z)\n  t = Squeeze (r)"
 TWICE = DROPPED.replace("Squeeze (x)", AGAIN).replace("(z, a", "(t, a")
 
 
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 @pytest.mark.parametrize("text", [DROPPED, TWICE], ids=["once", "twice"])
-def test_a_dimension_that_only_the_run_tells_is_dropped_or_stays(text: str, backends: tuple[str, ...]) -> None:
+def test_a_dynamic_dimension_is_squeezed_exactly_when_it_is_1(text: str, backends: tuple[str, ...]) -> None:
     choices = onert.SessionOptions()
     choices.onert = {"backends": backends} if backends else {}
     session = onert.InferenceSession(onnx.parser.parse_model(text).SerializeToString(), choices)
@@ -50,13 +50,13 @@ def test_a_dimension_that_only_the_run_tells_is_dropped_or_stays(text: str, back
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_what_follows_a_branch_that_is_always_taken_knows_its_ranks(once: Any) -> None:
+def test_ranks_are_known_after_a_branch_that_is_always_taken(once: Any) -> None:
     session = onert.InferenceSession(onnx.parser.parse_model(WITHIN).SerializeToString())
     (y,) = session.run(None, {"x": np.float32([1, 2, 3]), "once": np.array(once)})
     assert y.tolist() == ([6] if once else [2, 6])
 
 
-def test_two_open_dimensions_and_no_axes_are_refused_with_the_place() -> None:
+def test_a_squeeze_without_axes_of_two_dynamic_dimensions_is_refused_with_the_place() -> None:
     text = DROPPED.replace("float[n, 1, 3] x", "float[n, k, 3] x")
     with pytest.raises(onert.ModelError, match=r"node 0 Squeeze: .* expected at most one unknown dimension"):
         onert.load(onnx.parser.parse_model(text).SerializeToString())

@@ -1,4 +1,4 @@
-"""Claims about functions that an ONNX model brings with it: inputs and attributes that callers leave out."""
+"""Functions defined by an ONNX model: inputs and attributes that callers leave out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize(("nodes", "functions", "expected"), TEMPLATES.values(), ids=TEMPLATES)
-def test_functions_take_what_their_callers_give(nodes: str, functions: str, expected: np.ndarray) -> None:
+def test_omitted_inputs_and_forwarded_attributes_reach_the_function_s_nodes(
+    nodes: str, functions: str, expected: np.ndarray
+) -> None:
     content = parser.parse_model(f"{HEADER} {{ {nodes} }} {functions}").SerializeToString()
     (y,) = onert.InferenceSession(content).run(None, {"x": X})
     assert y.tolist() == expected.tolist()
@@ -54,7 +56,7 @@ def test_functions_take_what_their_callers_give(nodes: str, functions: str, expe
         ("y = own.f(x)", "f (a, b) => (b) { c = Neg(a) }", "'b' is read, but the function's caller omits it"),
     ],
 )
-def test_calls_that_do_not_fit_are_refused(nodes: str, function: str, sentence: str) -> None:
+def test_calls_that_do_not_match_their_function_are_refused(nodes: str, function: str, sentence: str) -> None:
     content = parser.parse_model(f"{HEADER} {{ {nodes} }} {OWN} {function}").SerializeToString()
     with pytest.raises(onert.OnertError, match=sentence):
         onert.load(content)

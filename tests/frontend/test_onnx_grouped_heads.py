@@ -1,4 +1,4 @@
-"""Heads of queries that share keys and values, under masks of every shape, whether sizes are known or not."""
+"""Grouped-query attention under masks of every shape, with static and dynamic sizes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ onnx = pytest.importorskip("onnx", reason="the package onnx writes the models, a
 reference = pytest.importorskip("onnx.reference")
 
 _MASKS = ((5,), (1, 1, 5), (1, 4, 5), (2, 4, 5), (2, 1, 5), (4, 5))
-"""Shapes of masks without the queries: those before them are batches and heads, or heads."""
+"""Shapes of masks without the query dimension: batch and heads, or heads only, come before the key dimension."""
 
 
 @pytest.mark.parametrize("tokens", [1, 3])
 @pytest.mark.parametrize("before", [None, *_MASKS])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_groups_of_queries_see_the_keys_that_repeated_heads_would(
+def test_grouped_query_attention_matches_repeated_key_and_value_heads(
     tokens: int, before: tuple[int, ...] | None, is_open: bool
 ) -> None:
     h, feed = onnx.helper, {"q": floats(2, 4, tokens, 16), "k": floats(2, 2, 5, 16), "v": floats(2, 2, 5, 16)}

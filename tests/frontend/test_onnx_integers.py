@@ -1,4 +1,4 @@
-"""Operators of floats that also take integers keep to the type's own arithmetic."""
+"""Float operators that also accept integers use the integer type's own arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BACKENDS = [(), ("reference",)]
     ("alpha", "beta", "expected"),
     [(1.0, 1.0, 18), (1.0, 0.0, 23), (2.0, 3.0, 31), (0.5, 1.0, 6), (0.5, 0.5, 9), (-1.0, 2.0, -33)],
 )
-def test_a_product_of_integers_is_scaled_and_cut_to_an_integer(
+def test_an_integer_gemm_is_scaled_and_truncated_to_an_integer(
     alpha: float, beta: float, expected: int, backends: tuple[str, ...]
 ) -> None:
     feed = {"a": np.array([[7, 1]]), "b": np.array([[3], [2]]), "c": np.array([[-5]])}
@@ -44,7 +44,7 @@ def test_a_product_of_integers_is_scaled_and_cut_to_an_integer(
         ("uint32", 2.0, [0, 1, 3, 7], [0, 4294967295, 1, 5]),
     ],
 )
-def test_shrunk_integers_wrap_where_they_leave_their_range(
+def test_shrink_wraps_integers_that_leave_their_range(
     dtype: str, bias: float, x: list[int], expected: list[int], backends: tuple[str, ...]
 ) -> None:
     model = onnx.parser.parse_model(SHRINK.format(dtype, dtype, bias)).SerializeToString()
@@ -57,7 +57,7 @@ def test_shrunk_integers_wrap_where_they_leave_their_range(
 @pytest.mark.parametrize("left", ["uint8", "int8"])
 @pytest.mark.parametrize("right", ["uint8", "int8"])
 @pytest.mark.parametrize("zeros", [[0], [3], [100], "each"])
-def test_products_of_bytes_are_exact_whatever_the_zero_points_of_the_weights(
+def test_a_byte_product_is_exact_for_all_zero_points_of_the_weights(
     left: str, right: str, zeros: list[int] | str, backends: tuple[str, ...]
 ) -> None:
     draw, low = np.random.default_rng(0), {"uint8": 0, "int8": -128}

@@ -1,4 +1,4 @@
-"""Nodes of ONNX whose sizes are open give what they give at each size."""
+"""ONNX nodes with dynamic sizes give the results of each static size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _picked(x: Array, i: Array, batch: int) -> Array:
-    """GatherND of each item of the batches alone."""
+    """GatherND of each batch item separately."""
     if batch == 0:
         out: Array = x[tuple(np.moveaxis(i, -1, 0))]
         return out
@@ -23,7 +23,7 @@ def _picked(x: Array, i: Array, batch: int) -> Array:
 
 
 def _resized(x: Array, height: int, width: int) -> Array:
-    """The pixel in which each centre lies, counted from the border."""
+    """The pixel that contains each output pixel's centre, counted from the border."""
     rows, columns = ((np.arange(n) + 0.5) * old / n for n, old in ((height, x.shape[2]), (width, x.shape[3])))
     out: Array = x[:, :, rows.astype(int)][:, :, :, columns.astype(int)]
     return out
@@ -59,7 +59,7 @@ CASES: dict[str, tuple[str, Callable[[Array, Array], Array], list[tuple[tuple[in
 
 
 @pytest.mark.parametrize(("text", "meant", "given"), CASES.values(), ids=CASES)
-def test_open_sizes_give_what_each_size_gives(
+def test_a_node_of_dynamic_size_matches_each_static_size(
     text: str, meant: Callable[[Array, Array], Array], given: list[tuple[tuple[int, ...], Array]]
 ) -> None:
     model = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 12]> g {text}')

@@ -1,4 +1,4 @@
-"""Quantised ONNX models with constant weights give what ONNX's own evaluator does, on bytes."""
+"""Quantised ONNX models with constant weights run on bytes and match ONNX's reference evaluator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _both(model: Any, inputs: dict[str, Array]) -> tuple[Array, Array, Any]:
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("weights", [np.uint8, np.int8])
 @pytest.mark.parametrize("given", [False, True])
-def test_products_of_integers_with_constant_weights_are_products_of_bytes(
+def test_a_matmul_integer_with_constant_weights_becomes_a_product_of_bytes(
     kind: type, weights: type, given: bool
 ) -> None:
     matrix, zero = _draw(np.int8, 3, 37, 19), np.array(0, weights)
@@ -70,7 +70,7 @@ def test_products_of_integers_with_constant_weights_are_products_of_bytes(
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("other", [np.uint8, np.int8])
 @pytest.mark.parametrize(("left", "right"), [((9, 37), (37, 19)), ((2, 3, 8, 64), (3, 64, 5)), ((1, 70), (70, 33))])
-def test_products_of_integers_that_only_the_run_knows_are_exact_and_native(
+def test_a_matmul_integer_of_two_inputs_is_exact_and_native(
     kind: type, other: type, left: tuple[int, ...], right: tuple[int, ...]
 ) -> None:
     inputs = {"x": _draw(kind, 5, *left), "w": _draw(other, 3, *right), "z": np.array(11, kind)}
@@ -83,7 +83,7 @@ def test_products_of_integers_that_only_the_run_knows_are_exact_and_native(
     assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
 
 
-def test_dynamically_quantised_products_are_those_of_the_evaluator() -> None:
+def test_a_dynamically_quantised_product_matches_the_evaluator() -> None:
     x = np.random.default_rng(1).normal(0, 2, (5, 48)).astype(np.float32)
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
@@ -100,7 +100,7 @@ def test_dynamically_quantised_products_are_those_of_the_evaluator() -> None:
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
-def test_a_layer_between_quantisations_differs_by_one_step_at_most_and_seldom(
+def test_a_layer_between_quantisations_is_rarely_off_and_by_at_most_one_step(
     operator: str, each: bool, kind: type
 ) -> None:
     shape, weight = {"Conv": ((1, 6, 9, 8), (10, 6, 3, 3))}.get(operator, ((9, 70), (70, 10)))
@@ -135,8 +135,8 @@ def test_a_layer_between_quantisations_differs_by_one_step_at_most_and_seldom(
 
 
 @pytest.mark.parametrize(("channels", "groups"), [(12, 4), (12, 12), (12, 2), (48, 4), (48, 8)])
-def test_convolutions_in_groups_sum_whole_numbers(channels: int, groups: int) -> None:
-    """Each sum is that of integers, and the result its float32 times the product of the scales."""
+def test_a_quantised_grouped_convolution_accumulates_integers_exactly(channels: int, groups: int) -> None:
+    """The accumulators are integers, and the result is their float32 value times the product of the scales."""
     weights = np.clip(_draw(np.int8, 4, 24, channels // groups, 3, 3), -127, 127)
     scales, bias = np.linspace(0.001, 0.03, 24).astype(np.float32), np.linspace(-1, 1, 24).astype(np.float32)
     nodes = [
@@ -164,11 +164,12 @@ def test_convolutions_in_groups_sum_whole_numbers(channels: int, groups: int) ->
     [(6, 1, 0), (6, 1, 128), (150, 1, 128), (150, 1, None), (40, 4, 128), (8, 8, 0), (8, 8, None), (400, 2, 128)],
 )
 @pytest.mark.parametrize("spatial", [(6, 5), (9,)], ids=["plane", "line"])
-def test_sums_of_convolved_integers_are_exact_and_native(
+def test_a_conv_integer_is_exact_and_native(
     channels: int, groups: int, zeros: int | None, spatial: tuple[int, ...], *, given: bool
 ) -> None:
-    """However many products there are, and the largest too: with each filter's own zero point where none is given, and
-    with a zero point of the picture that only the run tells."""
+    """For any number of products, even of the largest values; with one zero point or one per filter, and with an input
+    zero point that is constant or known only at run time.
+    """
     weights = _draw(np.uint8, 4, 8, channels // groups, *(3 for _ in spatial))
     weights[0], x = 255, _draw(np.uint8, 6, 1, channels, *spatial)
     x[0, :, :4] = 255
@@ -196,7 +197,7 @@ def test_sums_of_convolved_integers_are_exact_and_native(
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
-def test_the_greatest_of_windows_of_plain_bytes_is_native(kind: type) -> None:
+def test_a_max_pool_of_plain_bytes_is_native(kind: type) -> None:
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     x = _draw(kind, 9, 1, 20, 11, 10)
     found, expected, package = _both(_model([node], {"x": (BYTES[kind], x.shape)}, {}), {"x": x})
@@ -208,7 +209,9 @@ def test_the_greatest_of_windows_of_plain_bytes_is_native(kind: type) -> None:
 @pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize(("axis", "zeros"), [(0, True), (1, True), (0, False), (1, False)])
 @pytest.mark.parametrize("product", ["MatMul", "Gemm"])
-def test_products_read_the_codes_of_matrices_in_blocks(kind: str, axis: int, product: str, *, zeros: bool) -> None:
+def test_a_product_reads_blockwise_quantised_weights_without_unpacking_them(
+    kind: str, axis: int, product: str, *, zeros: bool
+) -> None:
     rng, shape, fewer = np.random.default_rng(5), [(64, 6), (6, 64)][axis], [(4, 6), (6, 4)][axis]
     bits = 4 if kind.endswith("4") else 8
     low = 0 if kind.startswith("U") else -(1 << bits - 1)

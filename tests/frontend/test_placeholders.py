@@ -1,4 +1,4 @@
-"""Files whose shapes only hold places: shapes are decided when they are given, in every way in which that can be."""
+"""Files whose shapes are placeholders: shapes are determined once the caller provides them, in every possible way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ints(*values: int) -> Array:
 
 
 def placeholder(graph: Graph, signature: Sequence[int], *, given: bool) -> int:
-    """A tensor, an input where `given`, whose open dimensions are 1 in its shape."""
+    """A tensor (an input if `given`) whose dynamic dimensions are 1 in its declared shape."""
     shape = [1 if d < 0 else d for d in signature]
     index = graph.input(F32, shape) if given else graph.tensor(F32, shape)
     graph.table.tensors[index].shapeSignature = list(signature)
@@ -36,7 +36,7 @@ def placeholder(graph: Graph, signature: Sequence[int], *, given: bool) -> int:
 
 @frozen(eq=False)
 class Trial:
-    """Operators that refuse the placeholders, and inputs that they accept."""
+    """Operators that reject the placeholder shapes, and inputs that they accept."""
 
     name: str
     signatures: tuple[tuple[int, ...], ...]
@@ -45,7 +45,7 @@ class Trial:
 
 
 def _chain(code: str, options: Any, *more: Array) -> Callable[[Graph, list[int]], int]:
-    """One operator on all inputs and constants after them; its result is a placeholder too."""
+    """One operator on all inputs followed by constants; its result is a placeholder too."""
 
     def write(graph: Graph, xs: list[int]) -> int:
         y = placeholder(graph, (-1, -1), given=False)
@@ -71,7 +71,7 @@ def _split(graph: Graph, xs: list[int]) -> int:
 
 
 def _within(graph: Graph, xs: list[int]) -> int:
-    """A reshape to what others leave, and a slice that does not fit into the placeholder's result."""
+    """A reshape with an inferred dimension, and a slice that does not fit the placeholder's result."""
     middle, y = (placeholder(graph, (-1, -1), given=False) for _ in range(2))
     graph.operator("RESHAPE", [*xs, graph.constant(ints(-1, 2))], [middle], ("ReshapeOptions", {}))
     begin, size = graph.constant(ints(1, 1)), graph.constant(ints(2, 1))
@@ -115,7 +115,7 @@ TRIALS = [
     Trial("a broadcast", ((-1, -1),), _chain("BROADCAST_TO", None, ints(3, 4)), (floats(3, 1),)),
 ]
 REFUSED = [t for t in TRIALS if t.name not in ("a broadcast", "a product", "a rank that depends")]
-"""Those that LiteRT does not allocate for the shapes in the file."""
+"""The trials that LiteRT refuses to allocate with the file's shapes."""
 
 
 def model_of(trial: Trial) -> bytes:
@@ -188,13 +188,15 @@ WAYS = (_by_arrays, _by_options, _by_set_input_shape, _by_set_input, _by_interpr
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda t: t.name)
-def test_shapes_are_decided_when_they_are_given(trial: Trial, way: Callable[[bytes, Sequence[Array]], Array]) -> None:
+def test_shapes_are_determined_once_the_caller_provides_them(
+    trial: Trial, way: Callable[[bytes, Sequence[Array]], Array]
+) -> None:
     model = model_of(trial)
     np.testing.assert_array_equal(way(model, trial.inputs), litert(model, trial.inputs))
 
 
 @pytest.mark.parametrize("trial", REFUSED, ids=lambda t: t.name)
-def test_until_then_they_are_unknown_and_as_in_litert_nothing_is_allocated(trial: Trial) -> None:
+def test_until_then_shapes_are_unknown_and_as_in_litert_nothing_is_allocated(trial: Trial) -> None:
     model = model_of(trial)
     with pytest.raises((RuntimeError, ValueError)):
         litert(model, [np.ones([1 if d < 0 else d for d in s], np.float32) for s in trial.signatures])
@@ -208,7 +210,7 @@ def test_until_then_they_are_unknown_and_as_in_litert_nothing_is_allocated(trial
 
 
 @pytest.mark.parametrize("way", [_by_set_input, _by_arrays], ids=lambda way: way.__name__)
-def test_one_execution_takes_other_shapes_again_and_again(way: Any) -> None:
+def test_one_execution_accepts_different_shapes_in_turn(way: Any) -> None:
     trial = next(t for t in TRIALS if t.name == "a product")
     model = model_of(trial)
     execution = onert.Execution(onert.compile(onert.load(model)))
@@ -224,7 +226,7 @@ def test_one_execution_takes_other_shapes_again_and_again(way: Any) -> None:
         np.testing.assert_array_equal(found, inputs[0] @ inputs[1])
 
 
-def test_shapes_that_do_not_go_together_are_refused_with_the_operation() -> None:
+def test_incompatible_shapes_are_refused_with_the_operation() -> None:
     model = model_of(next(t for t in TRIALS if t.name == "a product"))
     execution = onert.Execution(onert.compile(onert.load(model)))
     with pytest.raises(CompileError, match=r"operation 0 BATCH_MATMUL.*expected equal depths, not 4 and 3"):
@@ -235,14 +237,14 @@ def test_shapes_that_do_not_go_together_are_refused_with_the_operation() -> None
         execution.execute()
 
 
-def test_a_dimension_that_the_file_fixes_stays() -> None:
+def test_a_dimension_that_the_file_fixes_cannot_change() -> None:
     model = model_of(next(t for t in TRIALS if t.name == "a product"))
     execution = onert.Execution(onert.compile(onert.load(model)))
     with pytest.raises(ExecutionError, match="is given shape"):
         execution.run([floats(2, 4), floats(4, 6)])
 
 
-def test_what_no_shape_allows_is_refused_when_the_model_is_loaded() -> None:
+def test_a_model_that_no_shape_can_satisfy_is_refused_when_loaded() -> None:
     wrong = Trial(
         "", ((-1, 3),), _chain("FULLY_CONNECTED", ("FullyConnectedOptions", {"keepNumDims": True}), floats(3, 4)), ()
     )
@@ -250,8 +252,8 @@ def test_what_no_shape_allows_is_refused_when_the_model_is_loaded() -> None:
         onert.load(model_of(wrong))
 
 
-def test_placeholders_of_a_custom_operator_s_results_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows is decided by the results themselves."""
+def test_placeholder_results_of_a_custom_operator_are_of_unknown_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shapes of what follows come from the operator's actual results."""
     monkeypatch.setitem(CUSTOM_OPS, "Twice", None)
     onert.custom_op("Twice")(lambda x, *, options: np.concatenate([x, x]))
     model = Model()
@@ -267,8 +269,8 @@ def test_placeholders_of_a_custom_operator_s_results_are_unknown(monkeypatch: py
     np.testing.assert_array_equal(_by_arrays(model.done(), [given]), expected)
 
 
-def test_a_shape_that_suits_the_file_as_it_is_stays_known() -> None:
-    """A model whose operations accept the file's shapes runs with them, and with others that its arrays have."""
+def test_a_placeholder_shape_that_the_operations_accept_is_used() -> None:
+    """A model whose operations accept the file's shapes runs with them, and with the shapes of other arrays."""
     trial = Trial("", ((-1, -1),), _chain("ABS", ("AbsOptions", {})), (floats(2, 3),))
     program = onert.compile(onert.load(model_of(trial)))
     assert program.inputs[0].shape == (1, 1)
@@ -278,8 +280,8 @@ def test_a_shape_that_suits_the_file_as_it_is_stays_known() -> None:
         np.testing.assert_array_equal(found, floats(*shape))
 
 
-def test_an_input_may_have_another_number_of_dimensions_where_the_operations_accept_it() -> None:
-    """As in LiteRT, which takes any shape that an input is resized to."""
+def test_an_input_may_have_another_rank_if_the_operations_accept_it() -> None:
+    """As in LiteRT, where an input may be resized to any shape."""
     model = Model()
     graph = model.graph()
     x, weight = graph.input(F32, (1, 4)), graph.constant(floats(3, 4))

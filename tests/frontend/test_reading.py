@@ -1,4 +1,4 @@
-"""Claims about reading what files may say in several ways: sparse tensors, orders of operators, inputs named twice."""
+"""Reading what files may express in several ways: sparse tensors, orders of operators, repeated inputs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from onert.ir import Array, DType, ModelError
 
 
 def compressed(dense: Array) -> Sparsity:
-    """A matrix by rows, each row's columns that are not 0."""
+    """The sparsity of a matrix stored by rows with the columns of its nonzero elements."""
     rows, columns = np.nonzero(dense)
     segments = np.concatenate([[0], np.cumsum([(rows == r).sum() for r in range(len(dense))])])
     return Sparsity((0, 1), (), (Level(len(dense)), Level(dense.shape[1], segments, columns)), len(columns))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rows_of_a_sparse_matrix_are_where_their_segments_say(seed: int) -> None:
+def test_sparse_rows_are_placed_by_their_segments(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dense = rng.integers(1, 9, (5, 7)) * (rng.random((5, 7)) < 0.4)
     dense[2] = 0
@@ -33,7 +33,7 @@ def test_rows_of_a_sparse_matrix_are_where_their_segments_say(seed: int) -> None
     np.testing.assert_array_equal(compressed(dense).densify(values, dense.shape), dense)
 
 
-def test_dense_dimensions_are_stored_in_the_order_of_traversal() -> None:
+def test_dense_dimensions_are_stored_in_traversal_order() -> None:
     dense = np.arange(1, 7).reshape(2, 3)
     rows_first = Sparsity((0, 1), (), (Level(2), Level(3)), 6)
     columns_first = Sparsity((1, 0), (), (Level(3), Level(2)), 6)
@@ -41,8 +41,8 @@ def test_dense_dimensions_are_stored_in_the_order_of_traversal() -> None:
     np.testing.assert_array_equal(columns_first.densify(dense.T.reshape(-1), (2, 3)), dense)
 
 
-def test_blocks_lie_side_by_side() -> None:
-    # Rows of blocks of 2 by 2: the first has the block of columns 2 and 3, the second that of columns 0 and 1.
+def test_sparse_blocks_are_expanded_in_place() -> None:
+    # Rows of 2x2 blocks: the first row has a block at columns 2 and 3, the second one at columns 0 and 1.
     level = Level(2, np.array([0, 1, 2]), np.array([1, 0]))
     found = Sparsity((0, 1, 2, 3), (0, 1), (Level(2), level, Level(2), Level(2)), 8)
     dense = found.densify(np.arange(1, 9), (4, 4))
@@ -68,16 +68,16 @@ def described(segments: list[int], indices: list[int]) -> Any:
     [
         ([0, 2, 3], [0, 4, 2], True),
         ([0, 0, 0], [], True),
-        ([0, 2, 3], [0, 5, 2], False),  # an index at the size
+        ([0, 2, 3], [0, 5, 2], False),  # an index equal to the size
         ([0, 2, 3], [0, -1, 2], False),
-        ([0, 2, 2], [0, 4, 2], False),  # an index behind the last segment
+        ([0, 2, 2], [0, 4, 2], False),  # an index after the last segment
         ([0, 2, 4], [0, 4, 2], False),
         ([1, 2, 3], [0, 4, 2], False),
         ([0, 3, 2], [0, 4], False),
         ([0, 3], [0, 4, 2], False),
     ],
 )
-def test_segments_delimit_the_indices_and_these_lie_inside(
+def test_segments_delimit_the_indices_and_indices_are_in_range(
     segments: list[int], indices: list[int], right: bool
 ) -> None:
     if right:
@@ -93,7 +93,7 @@ def test_segments_delimit_the_indices_and_these_lie_inside(
 
 
 def chained(order: tuple[int, ...], inputs: tuple[int, ...] = (0,)) -> bytes:
-    """-|x| and its square, the operators in the file in some order."""
+    """-|x| and its square, with the file's operators in the given order."""
     model = Model()
     graph = model.graph()
     x, magnitude, negative, square = (graph.tensor(DType.FLOAT32, (3,), None, None) for _ in range(4))
@@ -112,32 +112,32 @@ def chained(order: tuple[int, ...], inputs: tuple[int, ...] = (0,)) -> bytes:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
-def test_operators_may_come_in_any_order(order: tuple[int, ...]) -> None:
+def test_operators_may_be_stored_in_any_order(order: tuple[int, ...]) -> None:
     program = onert.compile(onert.load(chained(order)))
     found = onert.Execution(program).run([np.float32([1, -2, 3])])
     assert [o.tolist() for o in found.values()] == [[-1, -2, -3], [1, 4, 9]]
 
 
-def test_a_tensor_is_an_input_once() -> None:
+def test_a_tensor_may_be_an_input_only_once() -> None:
     with pytest.raises(ModelError, match="tensor 0 is an input twice"):
         onert.load(chained((0, 1, 2), (0, 0)))
 
 
 @pytest.mark.parametrize("index", [4, 5, -1])
-def test_an_input_is_a_tensor_of_the_graph(index: int) -> None:
+def test_an_input_must_be_a_tensor_of_the_graph(index: int) -> None:
     with pytest.raises(ModelError, match=f"inputs name tensor {index}, expected 0 to 3"):
         onert.load(chained((0, 1, 2), (0, index)))
 
 
-def test_what_is_read_is_written() -> None:
+def test_a_tensor_that_is_read_must_be_written() -> None:
     with pytest.raises(ModelError, match="is read, but nothing writes it"):
         onert.load(chained((1, 2)))
 
 
-# ---- state and quantisation that formats say in their own ways
+# ---- state and quantisation, which formats express in different ways
 
 
-def test_a_second_layer_reads_what_the_first_left_in_the_variable_that_they_share() -> None:
+def test_a_second_layer_reads_the_state_written_by_the_first() -> None:
     rng = np.random.default_rng(0)
     model = Model()
     graph = model.graph()
@@ -158,7 +158,7 @@ def test_a_second_layer_reads_what_the_first_left_in_the_variable_that_they_shar
 
 
 @pytest.mark.parametrize(("tables", "kind"), [(schema, 2), (CIRCLE, 3)], ids=["tflite", "circle"])
-def test_scales_of_blocks_are_read_by_the_number_that_the_format_has_for_them(tables: Any, kind: int) -> None:
+def test_blockwise_scales_are_read_by_the_format_s_own_number_for_them(tables: Any, kind: int) -> None:
     model = Model(tables)
     graph = model.graph()
     values = np.arange(-8, 8, dtype=np.int8).reshape(2, 8)

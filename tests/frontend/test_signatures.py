@@ -1,4 +1,4 @@
-"""A tensor in a signature that is no input or output is ignored: a note says so, and the model runs."""
+"""A tensor named in a signature that is no input or output is ignored with a note, and the model runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _X = np.array([[1, 2, 3]], np.float32)
 _SQUARES = [[4, 9, 16]]
 
 Broken = tuple[str, Mapping[str, Any], tuple[str, ...]]
-"""A name, what is wrong (`inputs` and `outputs` that are added, the subgraph), and what the notes say."""
+"""A name, the defects (added `inputs` and `outputs`, the subgraph), and the expected notes."""
 
 BROKEN: list[Broken] = [
     (
@@ -35,7 +35,7 @@ BROKEN: list[Broken] = [
 
 
 def _model(wrong: Mapping[str, Any]) -> bytes:
-    """(x + 1) squared, with a signature that is wrong in some way."""
+    """(x + 1) squared, with a defective signature."""
     model = Model()
     graph = model.graph()
     x, one = graph.input(DType.FLOAT32, (1, 3)), graph.constant(np.ones((1, 3), np.float32))
@@ -60,7 +60,7 @@ def _named(broken: list[Broken]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("wrong", "says"), _named(BROKEN))
-def test_the_model_runs_as_in_litert_and_a_note_says_what_was_ignored(
+def test_a_wrong_tensor_of_a_signature_is_ignored_with_a_note_and_the_model_runs(
     wrong: Mapping[str, Any], says: tuple[str, ...]
 ) -> None:
     model = _model(wrong)
@@ -74,7 +74,7 @@ def test_the_model_runs_as_in_litert_and_a_note_says_what_was_ignored(
 
 
 @pytest.mark.parametrize("wrong", [w for _, w, _ in BROKEN])
-def test_what_the_signature_names_rightly_still_counts(wrong: Mapping[str, Any]) -> None:
+def test_the_correct_names_of_a_defective_signature_still_work(wrong: Mapping[str, Any]) -> None:
     model = _model(wrong)
     outputs = onert.Execution(onert.compile(onert.load(model), signature="serve")).run({"t0": _X})
     assert list(outputs) == ["t3"]
@@ -91,12 +91,12 @@ def test_what_the_signature_names_rightly_still_counts(wrong: Mapping[str, Any])
         ({"outputs": [("bad", 5)]}, "signature 'serve' maps 'bad' to tensor 5, expected 0 to 4"),
     ],
 )
-def test_a_signature_that_names_what_the_file_does_not_have_is_refused(wrong: Mapping[str, Any], says: str) -> None:
+def test_a_signature_that_names_a_missing_tensor_or_subgraph_is_refused(wrong: Mapping[str, Any], says: str) -> None:
     with pytest.raises(ModelError, match=says):
         onert.load(_model(wrong))
 
 
-def test_a_model_without_faults_has_no_notes() -> None:
+def test_a_well_formed_model_has_no_notes() -> None:
     assert onert.load(_model({})).notes == ()
 
 

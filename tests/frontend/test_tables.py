@@ -1,4 +1,4 @@
-"""What the frontend's tables hold: the schema as the package `circle-schema` says it, every operator once."""
+"""The frontend's tables: the generated schema matches `circle-schema`, and every operator is in exactly one family."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from onert.frontend.tflite_schema.table.builtins import BUILTINS
 from onert.ir import DType, ModelError, RuleError, Subgraphs, TensorType
 
 
-def test_the_listing_is_what_circle_schema_says() -> None:
+def test_the_generated_schema_tables_match_circle_schema() -> None:
     file = Path(schema_listing.__file__).with_name("schema_tables.py")
     assert file.read_text(encoding="utf-8") == schema_listing.listing()
 
 
-def test_every_table_is_of_a_family() -> None:
+def test_every_table_file_is_a_registered_family() -> None:
     here = Path(importer.__file__).parent
     files = {".".join(path.relative_to(here).with_suffix("").parts) for path in here.rglob("[!_]*.py")}
     assert files - {"importer", "builtins"} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("table", ["TABLE", "CUSTOM"])
-def test_an_operator_is_in_one_family(table: str) -> None:
+def test_an_operator_is_in_one_family_only(table: str) -> None:
     counts = Counter(
         name
         for family in FAMILIES
@@ -43,14 +43,14 @@ def test_an_operator_is_in_one_family(table: str) -> None:
     assert [name for name, count in counts.items() if count > 1] == []
 
 
-def test_the_tables_hold_all_families() -> None:
+def test_the_tables_contain_all_families() -> None:
     assert TABLE["STABLEHLO_SORT"] is dict(TABLE)["STABLEHLO_SORT"]
     assert len(TABLE) == len(dict(TABLE))
     assert {"Mfcc", "TFLite_Detection_PostProcess"} <= set(CUSTOM)
     assert "NOTHING" not in TABLE
 
 
-def test_families_that_no_one_asks_for_are_not_read() -> None:
+def test_unused_families_are_not_imported() -> None:
     code = """
 import sys
 from onert.frontend.tflite_schema.table import TABLE
@@ -65,7 +65,7 @@ assert OPS["LSTM"].__module__ == "onert.ir.ops.recurrent.lstm"
 
 
 class _Fields(dict[str, Field]):
-    """Fields that note which others were asked for."""
+    """Fields that record the names looked up in vain."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         super().__init__(fields)
@@ -83,11 +83,11 @@ _WITHOUT_FIELD = {
     "replaces": {"STABLEHLO_SCATTER"},
     "time_major": {"LSTM", "RNN"},
 }
-"""Attributes that files do not say of these operators, which then have the usual value."""
+"""Attributes that files do not store for these operators, which then have the default value."""
 
 
 @pytest.mark.parametrize("name", sorted(set(TABLE) - {"RUN_MODEL"}))
-def test_an_operator_is_read_from_fields_that_the_schema_has(name: str) -> None:
+def test_an_operator_reads_only_fields_of_the_schema(name: str) -> None:
     fields = _Fields(layout(BUILTINS[name].options))
     type_ = TensorType(DType.FLOAT32, (1, 4, 4, 2))
     external = ExternalModels(None, lambda data, external_models: Subgraphs(()))

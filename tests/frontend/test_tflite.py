@@ -1,4 +1,4 @@
-"""What real files do that the schema's first reading does not say, and what none may do."""
+"""What real TFLite files do beyond the letter of the schema, and what none may do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _dense(weights: Array = _ONES, dtype: DType = DType.FLOAT32, bias: bool = Tr
 
 
 def _changed(model: bytes, change: Callable[[Any], None]) -> bytes:
-    """The model after a change of its objects."""
+    """The model with its object form changed by a function."""
     found = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(model, 0))
     change(found)
     builder = flatbuffers.Builder(1024)
@@ -76,8 +76,8 @@ def test_an_optional_operand_may_be_minus_one_or_left_out(cut: bool) -> None:
     np.testing.assert_array_equal(_run(_changed(model, drop) if cut else model, _X), [[6, 6]])
 
 
-def test_elements_may_lie_behind_the_flatbuffer(tmp_path: Path) -> None:
-    """As converters write models of over 2 GiB: buffers with an offset and a size, from the file's begin."""
+def test_elements_may_be_stored_behind_the_flatbuffer(tmp_path: Path) -> None:
+    """Converters do so for models over 2 GiB: buffers have an offset from the start of the file and a size."""
     weights = np.arange(6, dtype=np.float32).reshape(2, 3)
     raw = weights.tobytes()
 
@@ -100,7 +100,7 @@ def test_elements_may_lie_behind_the_flatbuffer(tmp_path: Path) -> None:
         onert.load(file.read_bytes()[:-4])
 
 
-def test_half_precision_weights_are_the_numbers_they_hold() -> None:
+def test_float16_weights_are_read_exactly() -> None:
     weights = np.array([[0.5, 1.5, -2], [3, 0, 1]], np.float16)
     types = CallTypes((TensorType(DType.FLOAT16, (2, 3)),), (TensorType(DType.FLOAT32, (2, 3)),))
     model = litert.one_operator("DEQUANTIZE", ("DequantizeOptions", {}), types, {0: weights})
@@ -115,7 +115,7 @@ def test_packed_four_bit_elements_come_low_half_first() -> None:
     np.testing.assert_array_equal(_run(model), weights * np.float32(0.5))
 
 
-def test_the_shape_signature_says_which_dimensions_are_unknown() -> None:
+def test_the_shape_signature_marks_unknown_dimensions() -> None:
     def open_batch(model: Any) -> None:
         graph = model.subgraphs[0]
         for tensor in (graph.inputs[0], graph.outputs[0]):
@@ -187,7 +187,7 @@ def test_a_custom_operator_may_be_written_in_python(monkeypatch: pytest.MonkeyPa
     model = _changed(litert.one_operator("ABS", ("AbsOptions", {}), types, {}), make_custom)
     with pytest.raises(CompileError, match="Twice"):
         onert.compile(onert.load(model))
-    monkeypatch.setitem(CUSTOM_OPS, "Twice", None)  # so that what is registered here is forgotten afterwards
+    monkeypatch.setitem(CUSTOM_OPS, "Twice", None)  # so that the registration is undone afterwards
     onert.custom_op("Twice")(double)
     np.testing.assert_array_equal(_run(model, _X), _X * 2)
 
@@ -209,8 +209,8 @@ def test_short_files_are_refused(size: int) -> None:
         onert.load(_dense()[:size])
 
 
-def test_every_cut_of_a_model_is_refused_or_read() -> None:
-    """A file cut anywhere either lacks something, which is said, or lost only padding."""
+def test_every_truncation_of_a_model_is_refused_or_read_in_full() -> None:
+    """A truncated file either lacks something and is refused, or lost only padding."""
     model = _dense()
     whole = onert.load(model).models
     refused = 0

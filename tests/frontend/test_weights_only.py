@@ -1,4 +1,4 @@
-"""Claims about files whose float weights became integers: LiteRT gives the same answers, and nothing else changes."""
+"""Files whose float weights were converted to integers: results match LiteRT's, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _random(shape: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def _layers(*codes: str, weights: Array | None = None, shared: bool = False, tables: Any = schema) -> bytes:
-    """Layers that read one input each, with weights of their own or, where `shared`, the same, also an output."""
+    """Layers with one input each and weights of their own; if `shared`, one set of weights, which is also an output."""
     model = Model(tables)
     graph = model.graph()
     given = None
@@ -62,7 +62,7 @@ def _weights(content: bytes) -> list[DType]:
 
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("code", LAYERS)
-def test_layers_with_integer_weights_give_litert_s_answers(code: str, bits: int) -> None:
+def test_a_layer_with_integer_weights_matches_litert(code: str, bits: int) -> None:
     plain = _layers(code)
     found = quantized(plain, bits)
     assert _weights(found) == [DType.INT8 if bits == 8 else F32]
@@ -73,7 +73,7 @@ def test_layers_with_integer_weights_give_litert_s_answers(code: str, bits: int)
     assert (mine != real).any()
 
 
-def test_each_channel_has_a_scale_of_its_own_where_weights_are_bytes() -> None:
+def test_8_bit_weights_have_a_scale_for_each_channel() -> None:
     weights = _random((5, 12)) * np.float32([1, 10, 100, 0, 1000]).reshape(5, 1)
     content = quantized(_layers("FULLY_CONNECTED", weights=weights), 8)
     graph = onert.load(content).model.primary
@@ -86,7 +86,7 @@ def test_each_channel_has_a_scale_of_its_own_where_weights_are_bytes() -> None:
 
 
 @pytest.mark.parametrize(("axis", "bits"), [(0, 8), (1, 8), (None, 16)])
-def test_floats_become_the_nearest_integers_and_the_largest_the_largest(axis: int | None, bits: int) -> None:
+def test_floats_are_rounded_to_the_nearest_integer_and_use_the_full_range(axis: int | None, bits: int) -> None:
     weights = _random((6, 9))
     integers, scales = rounded(weights, axis, bits)
     largest = (1 << bits - 1) - 1
@@ -96,7 +96,7 @@ def test_floats_become_the_nearest_integers_and_the_largest_the_largest(axis: in
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_weights_that_something_else_reads_stay_for_that(bits: int) -> None:
+def test_weights_with_another_reader_keep_a_float_copy(bits: int) -> None:
     plain = _layers("FULLY_CONNECTED", "FULLY_CONNECTED", shared=True)
     found = quantized(plain, bits)
     x = [_random((2, 12), seed) for seed in (1, 2)]
@@ -113,14 +113,14 @@ def test_circle_files_stay_circle_files() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_weights_that_are_no_numbers_stay(value: float) -> None:
+def test_weights_that_are_not_finite_are_not_converted(value: float) -> None:
     weights = _random((5, 12))
     weights[3, 4] = value
     with pytest.raises(ModelError, match="has constant float weights"):
         quantized(_layers("FULLY_CONNECTED", weights=weights), 8)
 
 
-def test_what_cannot_be_written_again_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_would_lose_data_when_rewritten_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     content = _layers("CONV_2D")
     serialize = weights_only.serialize
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_written_again_is_refused(monkeypatch: pytest.MonkeyPatch
 @needs_shared
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("name", ["trained_lstm", "mobilenet_v3_small_224_fp32", "cf_while_cond_fp32"])
-def test_models_with_integer_weights_give_litert_s_answers(name: str, bits: int) -> None:
+def test_a_real_model_with_integer_weights_matches_litert(name: str, bits: int) -> None:
     (path,) = (SHARED / "models").glob(f"*/{name}.tflite")
     found = quantized(path.read_bytes(), bits)
     assert len(found) < path.stat().st_size
@@ -149,8 +149,8 @@ def test_models_with_integer_weights_give_litert_s_answers(name: str, bits: int)
 
 
 @needs_shared
-def test_float_layers_between_integer_ones_give_the_answers_of_litert_s_reference_kernels() -> None:
-    """Its optimised kernels differ from these by a fifth of the range, in the model as it was as well."""
+def test_a_model_of_float_and_integer_layers_matches_litert_s_reference_kernels() -> None:
+    """LiteRT's optimised kernels differ from these by a fifth of the range, in the original model as well."""
     (path,) = (SHARED / "models").glob("*/lyragan.tflite")
     for content in (path.read_bytes(), quantized(path.read_bytes(), 8)):
         program = onert.compile(onert.load(content))

@@ -1,4 +1,4 @@
-"""Claims about zip archives: what valid ones hold is read, and the rest is refused in little memory."""
+"""Zip archives: valid ones are read, and malformed ones are refused in little memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FILE = Entry("a/model", TEXT, 8)
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 @pytest.mark.parametrize("content", [b"", b"x", TEXT, bytes(3 << 20)], ids=["empty", "a byte", "text", "zeros"])
-def test_a_file_is_what_was_put_in(content: bytes, method: int) -> None:
-    """By this repository's writer and by the standard library's."""
+def test_a_file_round_trips(content: bytes, method: int) -> None:
+    """With both this repository's writer and the standard library's."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         archive.writestr("a/model", content)
@@ -46,12 +46,12 @@ def test_a_file_is_what_was_put_in(content: bytes, method: int) -> None:
     ],
     ids=["64-bit fields", "a comment", "an archive cut short in a comment", "the old character set", "a folder"],
 )
-def test_what_the_format_allows_is_read(data: bytes) -> None:
+def test_valid_variants_of_the_format_are_read(data: bytes) -> None:
     assert open_zip_archive(memoryview(data)).read("a/model") == TEXT
 
 
 def _streamed() -> bytes:
-    """Written to what cannot be rewound: sizes follow the data."""
+    """Written to a stream that cannot seek, so the sizes follow the data."""
 
     class Pipe(io.RawIOBase):
         def __init__(self) -> None:
@@ -148,8 +148,8 @@ def test_a_damaged_archive_is_refused(data: bytes, says: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
-def test_no_flipped_byte_gets_through(method: int) -> None:
-    """Every byte of an archive in turn: refused, or the same content."""
+def test_flipping_any_byte_never_changes_the_content(method: int) -> None:
+    """Flips every byte of an archive in turn: it is refused or has the same content."""
     data = write_zip(Entry("m", b"abcabcabcabc" * 4, method))
     for at in range(len(data)):
         try:
@@ -163,14 +163,14 @@ def test_no_flipped_byte_gets_through(method: int) -> None:
 
 
 def _zeros(count: int) -> bytes:
-    """So many zeros deflated, without making them."""
+    """That many zeros, deflated without allocating them."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = bytes(1 << 20)
     return b"".join(packer.compress(block) for _ in range(count >> 20)) + packer.flush()
 
 
 def _peak(do: Callable[[], object]) -> int:
-    """The most bytes that Python held meanwhile, beside what it held before."""
+    """The peak of the memory that Python allocated during the call."""
     tracemalloc.start()
     try:
         do()
@@ -182,7 +182,7 @@ def _peak(do: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("method", [8, 12, 14], ids=["deflated", "bzip2", "lzma"])
 @pytest.mark.parametrize("size", [1 << 20, 1 << 26, (1 << 32) - 2], ids=["1 MiB", "64 MiB", "4 GiB"])
-def test_memory_is_not_taken_for_what_an_archive_claims(size: int, method: int) -> None:
+def test_memory_is_not_allocated_for_the_sizes_an_archive_claims(size: int, method: int) -> None:
     data = write_zip(Entry("m", b"x" * 1000, method, size=size))
 
     def read() -> None:
@@ -194,8 +194,8 @@ def test_memory_is_not_taken_for_what_an_archive_claims(size: int, method: int) 
 
 @pytest.mark.parametrize("method", [8, 12, 14], ids=["deflated", "bzip2", "lzma"])
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20])
-def test_unpacking_stops_where_an_archive_says_it_ends(size: int, method: int) -> None:
-    """64 MiB of zeros that are called small."""
+def test_unpacking_stops_at_the_declared_size(size: int, method: int) -> None:
+    """64 MiB of zeros with a small declared size."""
     packed = _zeros(1 << 26) if method == 8 else pack(bytes(1 << 26), method)
     data = write_zip(Entry("m", b"", method, packed=packed, size=size))
 
@@ -206,8 +206,8 @@ def test_unpacking_stops_where_an_archive_says_it_ends(size: int, method: int) -
     assert _peak(read) < 12 << 20
 
 
-def test_the_dictionary_of_lzma_is_no_larger_than_the_file() -> None:
-    """A header may ask for 4 GiB, which the decoder would take at once."""
+def test_the_lzma_dictionary_is_no_larger_than_the_file() -> None:
+    """A header may request 4 GiB, which the decoder would allocate at once."""
     packed = bytearray(pack(TEXT, 14))
     packed[5:9] = b"\xff" * 4
     data = write_zip(Entry("m", TEXT, 14, packed=bytes(packed)))
@@ -215,7 +215,7 @@ def test_the_dictionary_of_lzma_is_no_larger_than_the_file() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(FLOOR + 1,), (FLOOR // 2, FLOOR // 2 + 1)], ids=["one file", "two files"])
-def test_what_an_archive_may_unpack_to_is_bounded_in_all(sizes: tuple[int, ...]) -> None:
+def test_the_total_unpacked_size_of_an_archive_is_bounded(sizes: tuple[int, ...]) -> None:
     data = write_zip(*(Entry(f"m{i}", b"", 8, packed=_zeros(size), size=size) for i, size in enumerate(sizes)))
     archive = open_zip_archive(memoryview(data))
     archive._unpacked.update({f"m{i}": memoryview(bytes(size)) for i, size in enumerate(sizes[:-1])})

@@ -1,4 +1,4 @@
-"""Small archives that unpack to gigabytes are refused in less than a gibibyte, at three sizes of each kind."""
+"""Small archives that unpack to gigabytes are refused within one gibibyte of memory, at three sizes of each kind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(peak())
 
 
 def zeros(size: int) -> bytes:
-    """So many MiB of zeros deflated: one block, which refers to nothing before it, again and again."""
+    """That many zeros, deflated: one block that refers to nothing before it, repeated."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
     return block * (size // MIB) + packer.flush()
@@ -47,7 +47,7 @@ def _manifest(size: int) -> bytes:
 
 
 def _modest_manifest(size: int) -> bytes:
-    """One that is called small."""
+    """A manifest with a small declared size."""
     return write_zip(Entry("metadata/MANIFEST", packed=zeros(size), method=8, size=100))
 
 
@@ -62,7 +62,7 @@ def _modest_model(size: int) -> bytes:
 
 
 def _many(size: int) -> bytes:
-    """Files without anything in them, as many as the format has room for, and no manifest."""
+    """Empty files, as many as the format has room for, and no manifest."""
     return write_zip(*(Entry(str(at)) for at in range(size >> 16 & 0xFFFF)))
 
 

@@ -1,4 +1,4 @@
-"""What the tests of broken files share: bytes changed at random, inputs, and mutants in a process of their own."""
+"""Shared by the fuzz tests: random byte changes, inputs, and running mutants in a separate process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import onert
 
 
 def bytes_changed(rng: random.Random, content: bytes, most: int) -> bytes:
-    """At most so many bytes replaced, or the end cut off."""
+    """The content with one to `most` bytes replaced, or with its end cut off."""
     if rng.random() < 0.2:
         return content[: rng.randrange(len(content))]
     raw = bytearray(content)
@@ -24,7 +24,7 @@ def bytes_changed(rng: random.Random, content: bytes, most: int) -> bytes:
 
 
 def lines_of(probe: str, *arguments: str) -> list[str]:
-    """What a module of this folder prints about its mutants, a line for each."""
+    """The lines that a module of this folder prints about its mutants."""
     done = subprocess.run(
         [sys.executable, "-m", f"fuzz.{probe}", *arguments],
         cwd=Path(__file__).parent.parent,
@@ -39,11 +39,11 @@ def lines_of(probe: str, *arguments: str) -> list[str]:
 
 
 def blank(info: onert.TensorInfo) -> Any:
-    """An input of zeros or of empty strings, 1 where a dimension is open."""
+    """An input of zeros or empty strings; dynamic dimensions are 1."""
     shape = tuple(d or 1 for d in info.shape)
     return np.full(shape, b"", object) if info.dtype.is_handle else np.zeros(shape, info.dtype.numpy)
 
 
 def findings(lines: list[str]) -> list[str]:
-    """Those that say of a seed, whatever else they say, that it ended neither in a result nor refused."""
+    """The lines of seeds that ended neither in a result nor in a refusal."""
     return [line for line in lines if line.split()[-1] not in ("result", "refused")]

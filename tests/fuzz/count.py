@@ -1,8 +1,8 @@
-"""Counts how mutants end, and says which took longest and how much memory the largest process took.
+"""Counts how mutants end, and reports the slowest one and the memory of the largest process.
 
     python -m fuzz.count models | packages | onnx | tnn COUNT
 
-Prints what should not be, and one line at the end.
+Prints every unexpected ending, and a summary at the end.
 """
 
 from __future__ import annotations

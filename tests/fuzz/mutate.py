@@ -1,4 +1,4 @@
-"""Mutations of valid models that know the format: what a careless converter, a bad disk or an enemy might write."""
+"""Format-aware mutations of valid models: what a careless converter, a bad disk or an attacker might write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOATS = (0.0, -1.0, 1e-30, 1e30, float("inf"), float("nan"))
 
 
 def mutant(seed: int, model: bytes) -> bytes:
-    """A model with one to three things changed; the same for the same seed."""
+    """A model with one to three changes, determined by the seed."""
     rng = random.Random(seed)
     if rng.random() < 0.15:
         return bytes_changed(rng, model, 6)
@@ -78,7 +78,7 @@ def change_buffer(rng: random.Random, model: Any) -> None:
 
 
 def change_elements(rng: random.Random, model: Any) -> None:
-    """Other elements, fewer, or none: indices, shapes and axes lie there too."""
+    """Other elements, fewer, or none: indices, shapes and axes are stored there too."""
     buffer = rng.choice(model.buffers)
     if buffer.data is None or len(buffer.data) == 0:
         return

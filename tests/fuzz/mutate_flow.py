@@ -1,4 +1,4 @@
-"""Mutations of flow files that know the format: sizes, types, names, attributes and elements changed."""
+"""Format-aware mutations of flow files: sizes, types, names, attributes and elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("axis", "keepdims", "perm", "depth", "batch", "pooled", "transpose_a", 
 
 
 def mutant(seed: int, content: bytes) -> bytes:
-    """A file with one to three things changed; the same for the same seed."""
+    """A file with one to three changes, determined by the seed."""
     rng = random.Random(seed)
     if rng.random() < 0.25:
         return bytes_changed(rng, content, 4)
@@ -34,7 +34,7 @@ def mutant(seed: int, content: bytes) -> bytes:
 
 
 def _one(rng: random.Random, texts: tuple[str, ...], by: str) -> tuple[str, ...]:
-    """One of the texts replaced, taken out, doubled, or another behind them."""
+    """The texts with one replaced, removed, duplicated or added."""
     found = list(texts)
     at = rng.randrange(len(found)) if found else 0
     kind = rng.randrange(4)
@@ -87,7 +87,7 @@ def change_flags(rng: random.Random, flow: FlowFile) -> FlowFile:
 
 
 def change_data(rng: random.Random, flow: FlowFile) -> FlowFile:
-    """Other elements, fewer, more, or none: sizes, axes and indices lie there too."""
+    """Other elements, fewer, more, or none: sizes, axes and indices are stored there too."""
 
     def change(v: Variable) -> Variable:
         raw = np.frombuffer(bytes(v.data), np.uint8).copy()
@@ -122,7 +122,7 @@ def change_outputs(rng: random.Random, flow: FlowFile) -> FlowFile:
 
 
 def change_attribute(rng: random.Random, flow: FlowFile) -> FlowFile:
-    """Another value, of an attribute that is there or of one that means something elsewhere."""
+    """Another value for an existing attribute or for one that other operations use."""
 
     def change(o: Operation) -> Operation:
         name = rng.choice([*(n for n, _ in o.attributes), rng.choice(NAMES)])

@@ -1,4 +1,4 @@
-"""ONNX models for mutation, and mutations that know the messages."""
+"""Mutations of ONNX models that know the message types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERATORS = ("Reshape", "Conv", "Add", "Gather", "Slice", "Concat", "Loop", "If"
 
 
 def mutant(seed: int, model: bytes) -> bytes:
-    """A model with one to three things changed; the same for the same seed."""
+    """A model with one to three changes, determined by the seed."""
     rng = random.Random(seed)
     if rng.random() < 0.25:
         return bytes_changed(rng, model, 6)
@@ -112,7 +112,7 @@ def _order(rng: random.Random, model: Any) -> None:
 
 
 def _graphs(model: Any) -> list[Any]:
-    """The main graph and those that its nodes hold."""
+    """The main graph and the graphs nested in its nodes."""
     found = [model.graph]
     for graph in found:
         found += [a.g for n in graph.node for a in n.attribute if a.type == AttributeProto.GRAPH]
@@ -120,7 +120,7 @@ def _graphs(model: Any) -> list[Any]:
 
 
 def _legal(rng: random.Random, model: Any) -> None:
-    """An attribute takes the value that another of its type has, or goes."""
+    """Give an attribute the value of another one of its type, or remove it."""
     nodes = [node for graph in _graphs(model) for node in graph.node if node.attribute]
     if not nodes:
         return
@@ -137,7 +137,9 @@ def _legal(rng: random.Random, model: Any) -> None:
 
 
 def _constant(rng: random.Random, model: Any) -> None:
-    """A well-formed constant of another element type, rank or length, of ends of ranges or of none."""
+    """Replace a constant by a well-formed one of another element type, rank or length, filled with an ordinary or
+    extreme value.
+    """
     tensors = [t for graph in _graphs(model) for t in graph.initializer]
     tensors += [a.t for graph in _graphs(model) for n in graph.node for a in n.attribute if a.HasField("t")]
     if not tensors:
@@ -156,7 +158,7 @@ def _constant(rng: random.Random, model: Any) -> None:
 
 
 def _names(rng: random.Random, model: Any) -> None:
-    """A value that two nodes make, that a node makes of itself, or that is taken for another one."""
+    """Make two nodes write one value, a node read its own or another's result, or an output name another value."""
     graph = rng.choice(_graphs(model))
     nodes = [n for n in graph.node if n.output]
     if not nodes:
@@ -174,7 +176,7 @@ def _names(rng: random.Random, model: Any) -> None:
 
 
 def _copies(rng: random.Random, model: Any) -> None:
-    """A node or an end of a graph twice, or gone."""
+    """Duplicate or remove a node, or an input, output or initializer of a graph."""
     graph = rng.choice(_graphs(model))
     held = rng.choice((graph.node, graph.node, graph.input, graph.output, graph.initializer))
     if not held:
@@ -187,7 +189,7 @@ def _copies(rng: random.Random, model: Any) -> None:
 
 
 def _type(rng: random.Random, model: Any) -> None:
-    """An input that is a sequence or an optional, of no type, or of a shape with nothing, much or no number in it."""
+    """Make an input a sequence or an optional, or change its shape to none, named, empty or arbitrary dimensions."""
     given = list(model.graph.input)
     if not given:
         return

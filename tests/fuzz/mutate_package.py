@@ -1,4 +1,4 @@
-"""Mutations of valid packages: their archive's bytes and fields, their manifest, their configuration, their files."""
+"""Mutations of valid packages: archive bytes and fields, manifest, configuration and files."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ TEXTS = (
 
 @frozen
 class Mutant:
-    """A package as bytes of an archive, or as files of a directory and what lies in the place of some of them."""
+    """A package as the bytes of an archive, or as a directory's files with some replaced by special ones."""
 
     archive: bytes | None = None
     files: Mapping[str, bytes] | None = None
     replaced: tuple[tuple[str, str], ...] = ()
 
     def write(self, folder: Path) -> bytes | Path:
-        """What is loaded: the archive itself, or the directory that is made for it."""
+        """What to load: the archive itself, or the directory written for it."""
         if self.archive is not None:
             return self.archive
         hostile.write_folder(folder, dict(self.files or {}))
@@ -102,7 +102,7 @@ class Mutant:
 
 
 def base(chance: random.Random, models: Mapping[str, bytes]) -> dict[str, bytes]:
-    """A valid package of one model or of two, with a configuration or a test case or neither."""
+    """A valid package of one or two models, with or without a configuration and a test case."""
     names = list(models)[: chance.choice((1, 2))]
     keys: dict[str, Any] = {"major-version": "1", "minor-version": "3", "patch-version": "0", "models": names}
     keys["model-types"] = ["tflite"] * len(names)
@@ -121,7 +121,7 @@ def base(chance: random.Random, models: Mapping[str, bytes]) -> dict[str, bytes]
 
 
 def mutant(seed: int, models: Mapping[str, bytes]) -> Mutant:
-    """A package with one to three things changed; the same for the same seed."""
+    """A package with one to three changes, determined by the seed."""
     chance = random.Random(seed)
     files = base(chance, models)
     kind = chance.randrange(8)
@@ -135,7 +135,7 @@ def mutant(seed: int, models: Mapping[str, bytes]) -> Mutant:
         return Mutant(files=files)
     kinds = ("gone", "unreadable", *hostile.IN_PLACE_OF_FILES)
     names = chance.sample(sorted(files), chance.choice((1, 1, 2)))
-    # One circle of links in a package: its second link has a fixed name.
+    # At most one cycle of links in a package: its second link has a fixed name.
     replaced = {name: chance.choice(kinds) for name in names}
     if list(replaced.values()).count("a circle of links") > 1:
         replaced = dict(list(replaced.items())[:1])
@@ -178,7 +178,7 @@ def _archive(chance: random.Random, files: Mapping[str, bytes], *, damaged: bool
 
 
 def _edited(chance: random.Random, data: bytes) -> bytes:
-    """Bytes replaced, cut out, doubled or inserted; more often near the end, where the directory is."""
+    """Bytes replaced, cut out, duplicated or inserted; more often near the end, where the directory is."""
     raw = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         low = chance.choice((0, max(0, len(raw) - 400), max(0, len(raw) - 22)))
@@ -199,11 +199,11 @@ def _edited(chance: random.Random, data: bytes) -> bytes:
 
 
 def change_manifest(chance: random.Random, files: dict[str, bytes]) -> None:
-    """One value anywhere in it replaced or taken away, or one that is known added."""
+    """Replace or remove one value anywhere in the manifest, or add a known key."""
     try:
         tree = json.loads(files["metadata/MANIFEST"])
     except (ValueError, RecursionError):
-        return  # its text was changed before
+        return  # an earlier change broke the text
     node: Any = tree
     while isinstance(node, dict | list) and node:
         key = chance.choice(list(node)) if isinstance(node, dict) else chance.randrange(len(node))
@@ -241,7 +241,7 @@ def change_config(chance: random.Random, files: dict[str, bytes]) -> None:
 
 
 def change_bytes(chance: random.Random, files: dict[str, bytes]) -> None:
-    """A few bytes of one file, or all of it another's."""
+    """Change a few bytes of one file, or replace it by another."""
     name = chance.choice(sorted(files))
     if chance.random() < 0.2:
         files[name] = files[chance.choice(sorted(files))]

@@ -1,4 +1,4 @@
-"""TNN models for mutation, and mutations that know both files."""
+"""TNN models for mutation, and mutations that know both files' formats."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ STRUCTURES = (
     *LOGIC.values(),
     *VOLUME.values(),
 )
-"""Inputs, and layers of them: a small network, and every layer that tests compute in NumPy."""
+"""Inputs followed by layers: a small network (twelve times), and every layer with a NumPy version."""
 
 
 @define
 class Model:
-    """Both files, taken apart: words of the lines, and weights."""
+    """Both files as parsed: words of the lines, and weights."""
 
     lines: list[list[str]]
     resources: list[Resource]
@@ -63,7 +63,7 @@ class Model:
 
 
 def mutant(seed: int) -> tuple[str, bytes]:
-    """The texts of a structure and the bytes of its weights with one to three things changed; the same for a seed."""
+    """A structure's text and its weights' bytes with up to three changes, determined by the seed."""
     rng = random.Random(seed)
     inputs, *layers = STRUCTURES[seed % len(STRUCTURES)]
     text = writer.structure(inputs, "y", layers)
@@ -100,7 +100,7 @@ def _word(rng: random.Random, model: Model) -> None:
 
 
 def _number(rng: random.Random, model: Model) -> None:
-    """A parameter of a layer: another number, or what another layer has there."""
+    """Change a layer's parameter: another number, or what another layer has in that place."""
     line = rng.choice(model.layers)
     places = [at for at in range(4, len(line)) if line[at].lstrip("-").isdigit()]
     if places:
@@ -118,7 +118,7 @@ def _fewer_words(rng: random.Random, model: Model) -> None:
 
 
 def _input(rng: random.Random, model: Model) -> None:
-    """Another length, rank or element type of an input."""
+    """Change an input's length, rank or element type."""
     line = model.lines[1]
     places = [at for at, word in enumerate(line) if word.isdigit()]
     if places and rng.random() < 0.7:
@@ -130,7 +130,7 @@ def _input(rng: random.Random, model: Model) -> None:
 
 
 def _blob(rng: random.Random, model: Model) -> None:
-    """A layer that reads or writes another blob: one of its own, one behind it, or one that nothing makes."""
+    """Make a layer read or write another blob: its own, a later one, or a missing one."""
     names = [word for line in model.layers for word in line[4:] if word.isalpha()]
     line = rng.choice(model.layers)
     places = [at for at in range(4, len(line)) if line[at].isalpha()]
@@ -151,7 +151,7 @@ def _order(rng: random.Random, model: Model) -> None:
 
 
 def _type(rng: random.Random, model: Model) -> None:
-    """Another type of layer, or the integers of this one."""
+    """Change a layer's type, or make it quantised or not."""
     line = rng.choice(model.layers)
     types = [other.split()[0] for _, *layers in STRUCTURES for other in layers]
     line[0] = rng.choice((*types, f"Quantized{line[0]}", line[0].removeprefix("Quantized")))
@@ -163,7 +163,7 @@ def _outputs(rng: random.Random, model: Model) -> None:
 
 
 def _weight(rng: random.Random, model: Model) -> None:
-    """A weight of another element type, shape or size, of another layer, twice, or gone."""
+    """Change a weight's element type, shape, size or layer, duplicate it or remove it."""
     if not model.resources:
         return
     at = rng.randrange(len(model.resources))

@@ -1,11 +1,11 @@
-"""Random nodes drawn from the standard's own definitions, against ReferenceEvaluator and ONNX Runtime.
+"""Random nodes drawn from the ONNX standard's definitions, checked against ReferenceEvaluator and ONNX Runtime.
 
     python -m fuzz.onnx_operators [--seed SEED] [--rounds N] [--only OPERATOR]
 
-Each round draws for every version of every operator element types, shapes, inputs and attributes. Most draws mean
-nothing, and ReferenceEvaluator refuses them: they are left out. Of the others onert must give the result, or refuse
-with a sentence; where it gives another one, ONNX Runtime is asked who is right. Prints the seed, the counts, and each
-difference with what draws it again.
+Each round draws element types, shapes, inputs and attributes for every version of every operator. Most draws are
+invalid: ReferenceEvaluator refuses them and they are skipped. For the others onert must give the same result or refuse
+with a sentence; if its result differs, ONNX Runtime decides. Prints the seed, the counts, and each difference with the
+arguments that reproduce it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = {
     "bool": TensorProto.BOOL,
     "float16": TensorProto.FLOAT16,
 }
-"""Element types that are drawn."""
+"""Element types to draw from."""
 LEFT_OUT = {
     "Bernoulli",
     "Dropout",
@@ -46,7 +46,7 @@ LEFT_OUT = {
     "RandomUniform",
     "RandomUniformLike",
 }
-"""Whose results are random."""
+"""Operators with random results."""
 DISPUTED = {
     "BatchNormalization": "float16 is computed in float32 here",
     "CastLike": "negative numbers as unsigned ones are nobody's",
@@ -58,7 +58,7 @@ DISPUTED = {
     "QLinearMatMul": "a vector has no rows to give scales to",
     "Resize": "with both scales and sizes nothing is said",
 }
-"""Operators of which some draws have no result that everybody agrees on."""
+"""Operators for some of whose draws there is no agreed result, with the reason."""
 LEAST_VERSION = 7
 NUMBERS = {
     "axes": (-2, -1, 0, 1, 2),
@@ -75,7 +75,7 @@ NUMBERS = {
     "sizes": (1, 2, 3, 5),
     "indices": (-1, 0, 1),
 }
-"""Elements of inputs that only few numbers mean something for, by their names."""
+"""Elements of inputs that accept only a few numbers, by input name."""
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "mode": ("constant", "reflect", "edge", "wrap", "nearest", "linear", "cubic", "DCR", "CRD"),
     "direction": ("LEFT", "RIGHT", "forward", "reverse", "bidirectional"),
@@ -92,7 +92,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
 
 
 def schemas(only: str | None) -> list[Any]:
-    """All versions of all operators without graphs, those that came before opset 7 left out."""
+    """All versions of all operators without graphs, except versions superseded before opset 7."""
     found = [
         s
         for s in defs.get_all_schemas_with_history()
@@ -105,7 +105,7 @@ def schemas(only: str | None) -> list[Any]:
 
 
 def drawn(rng: random.Random, schema: Any) -> tuple[bytes, dict[str, Any], list[Any]] | None:
-    """A model of one node, its inputs and its outputs' types; None where the operator has no type that is drawn."""
+    """A model of one node, its inputs and its outputs' types; None if no drawable type is allowed."""
     types = {}
     for constraint in schema.type_constraints:
         allowed = [t[7:-1] for t in constraint.allowed_type_strs if t.startswith("tensor(") and t[7:-1] in KINDS]
@@ -141,7 +141,7 @@ def drawn(rng: random.Random, schema: Any) -> tuple[bytes, dict[str, Any], list[
 
 
 def _other(rng: random.Random, shape: list[int]) -> list[int]:
-    """A shape beside another: some of its last dimensions, 1 in some places, or one that has nothing to do with it."""
+    """A shape related to another: some of its trailing dimensions, some of them 1; or an unrelated one."""
     if rng.random() < 0.3:
         return [rng.randint(1, 4) for _ in range(rng.randint(0, 4))]
     return [1 if rng.random() < 0.3 else d for d in shape[rng.randint(0, len(shape)) :]]
@@ -180,16 +180,16 @@ def _attribute(rng: random.Random, name: str, schema: Any, rank: int) -> Any:
 
 
 def verdict(model: bytes, feed: dict[str, Any], kinds: list[Any]) -> str:
-    """How one draw ends: `nothing` (it means nothing), `same`, `refused`, or what differs."""
+    """How one draw ends: `nothing` (invalid draw), `same`, `as ONNX Runtime`, `refused`, or what differs."""
     from onert import OnertError
     from onert.runtime.session import Backend
 
     try:
         expected = ReferenceEvaluator(onnx.load_from_string(model)).run(None, dict(feed))
-    except Exception:  # whatever it is, the draw is none
+    except Exception:  # any exception means an invalid draw
         return "nothing"
     if not all(isinstance(e, np.ndarray) and k in (None, e.dtype) for e, k in zip(expected, kinds, strict=False)):
-        return "nothing"  # what has another type than the standard says is not its result
+        return "nothing"  # a result whose type contradicts the standard does not count
     try:
         mine = Backend.run_model(model, feed, backends=("reference",))
     except OnertError as error:
@@ -202,7 +202,7 @@ def verdict(model: bytes, feed: dict[str, Any], kinds: list[Any]) -> str:
 
         session = onnxruntime.InferenceSession(model)
         theirs = session.run(None, feed)
-    except Exception:  # ONNX Runtime has not every operator, and not every type
+    except Exception:  # ONNX Runtime lacks some operators and types
         return f"differs: {wrong}"
     if all(difference(a, b, 1e-3, 1e-3) is None for a, b in zip(mine, theirs, strict=True)):
         return "as ONNX Runtime"
@@ -210,7 +210,7 @@ def verdict(model: bytes, feed: dict[str, Any], kinds: list[Any]) -> str:
 
 
 def draws(seed: int, rounds: int, only: str | None) -> Iterator[tuple[str, str]]:
-    """What each draw is, and how it ended."""
+    """Each draw's name, and how it ended."""
     for number in range(rounds):
         for schema in schemas(only):
             rng = random.Random(f"{seed} {number} {schema.name} {schema.since_version}")

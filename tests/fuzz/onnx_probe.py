@@ -1,6 +1,6 @@
-"""Loads, compiles and runs mutants of ONNX models, in a process of its own; see `probe`.
+"""Loads, compiles and runs mutants of ONNX models in a separate process; see `probe`.
 
-python -m fuzz.onnx_probe FIRST COUNT
+    python -m fuzz.onnx_probe FIRST COUNT
 
 Prints a line for each seed as `probe` does.
 """
@@ -26,11 +26,11 @@ NODES = (
     "test_opt",
 )
 EVERY = 15
-"""Of the other node cases one in so many."""
+"""One in this many of the other node cases is used."""
 
 
 def corpus() -> list[bytes]:
-    """Small models of ONNX's suite: node cases with graphs or much else in them, and a sample of the others."""
+    """Small models of ONNX's suite: node cases with graphs or many features, and a sample of the others."""
     from onnx_cases import read
 
     found = [read(kind, name).model for kind in KINDS for name in sorted(cases(kind))]

@@ -1,10 +1,9 @@
-"""Loads, compiles and runs mutated packages, in a process of its own that a crash may end.
+"""Loads, compiles and runs mutated packages in a separate process, which a crash may end.
 
     python -m fuzz.package_probe FIRST COUNT
 
-Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended, which is
-`result`, `refused`, or the exception that nobody should see. The last line says what the process has left
-behind: files, or memory.
+Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended: `result`,
+`refused`, or an exception that should never escape. The last line lists what the process left behind: files, or memory.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ import onert
 from onert.frontend.nnpackage.test_case import test_case as read_test_case
 
 SECONDS = 30
-"""Of processor time: longer than any honest run of these small models."""
+"""Processor time beyond that of any legitimate run of these small models."""
 BYTES = 6 << 30
 RESIDENT = 1 << 20
-"""KiB that no batch may use at its peak."""
+"""KiB that no batch may exceed at its peak."""
 
 
 def attempt(source: bytes | Path) -> str:
@@ -49,7 +48,7 @@ def attempt(source: bytes | Path) -> str:
 
 
 def _run(source: bytes | Path) -> None:
-    # No backend is named here, so that the package's choice counts; what it leaves open runs without native code.
+    # No backend is named, so that the package's choice counts; without one it runs without native code.
     package = onert.load(source)
     if package.config.get("BACKENDS"):
         program = onert.compile(package)
@@ -85,7 +84,7 @@ def main(arguments: Sequence[str]) -> None:
             try:
                 with at_work(SECONDS):
                     ended = attempt(mutant(seed, models).write(work / "packages" / str(seed)))
-            except BaseException:  # whatever it is, it is the finding
+            except BaseException:  # any other exception is a finding
                 ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
             print(f"{process_time() - start:.2f}", ended)
         left = sorted(path.name for path in work.iterdir() if path.name not in ("evil.py", "packages"))

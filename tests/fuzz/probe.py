@@ -1,9 +1,9 @@
-"""Loads, compiles and runs mutants, in a process of its own that a crash may end.
+"""Loads, compiles and runs mutants in a separate process, which a crash may end.
 
     python -m fuzz.probe FIRST COUNT MODEL...
 
-Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended, which is
-`result`, `refused`, or the exception that nobody should see.
+Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended: `result`,
+`refused`, or an exception that should never escape.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import onert
 import onert.flow as myelin
 
 SECONDS = 30
-"""Of processor time: longer than any honest run of these small models, compiled."""
+"""Processor time beyond that of any legitimate run of these small models, compilation included."""
 BYTES = 6 << 30
 HELD_BYTES = 1 << 30
-"""Of private memory, code left out: what a small file may take at most."""
+"""The most private memory, without code, that a small file may use."""
 
 
 def _input(info: onert.TensorInfo) -> Any:
@@ -44,7 +44,7 @@ def run_as_package(model: bytes | Path, backends: Sequence[str]) -> None:
 
 
 def run_as_flow(model: bytes, backends: Sequence[str]) -> None:
-    """Through the transformations of flows, every cell and the gradients of all functions that have one."""
+    """Run every cell through the transformations of flows, with the gradients of all functions that have one."""
     flow = myelin.Flow()
     flow.load(model)
     for function in flow.funcs.values():
@@ -66,7 +66,7 @@ def attempt(run: Callable[[], None]) -> str:
 
 
 def report(seeds: Iterable[int], ended: Callable[[int], str], most: int) -> None:
-    """Prints a line for each seed. Whatever takes more than so many bytes, or ends otherwise, is the finding."""
+    """Print a line for each seed. A run that exceeds `most` bytes of data, or raises anything else, is a finding."""
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     np.seterr(all="ignore")
     for seed in seeds:
@@ -75,7 +75,7 @@ def report(seeds: Iterable[int], ended: Callable[[int], str], most: int) -> None
         try:
             with at_work(SECONDS):
                 how = ended(seed)
-        except BaseException:  # whatever it is, it is the finding
+        except BaseException:  # any other exception is a finding
             how = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
         print(f"{process_time() - start:.2f}", how)
 
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> None:
     corpus = [Path(p).read_bytes() for p in arguments[2:]]
 
     def ended(seed: int) -> str:
-        # Every fourth on the backend that has no native code: what both refuse must be refused alike.
+        # Some runs use the backend without native code: both backends must refuse the same mutants.
         content = corpus[seed % len(corpus)]
         is_flow = content.startswith(b"flow")
         mutant = (mutate_flow if is_flow else mutate).mutant(seed, content)

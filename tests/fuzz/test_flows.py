@@ -1,4 +1,4 @@
-"""Broken flow files, two hundred and two thousand in the long suite, end in a result or one sentence."""
+"""Broken flow files (200 by default, 2,000 in the long suite) end in a result or one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MUTANTS, MANY_MUTANTS = 200, 2000
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """A file for every operation, the golden ones, one of several operations, and some that learn."""
+    """A file for every operation, the golden ones, one of several operations, and some with training steps."""
     folder = tmp_path_factory.mktemp("flows")
     found = [content([meaning]) for meaning in MEANINGS]
     found += [golden(path.stem) for path in sorted(GOLDEN.glob("*.txt"))]
@@ -29,7 +29,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def _learning() -> bytes:
-    """Rows of a table, and a column-major matrix, that functions read and assign to."""
+    """Functions that read and assign rows of a table and a column-major matrix."""
     flow = myelin.Flow()
     f = flow.define("f")
     table = f.random_uniform(f.parameter("table", shape=[6, 3]))
@@ -47,7 +47,7 @@ def _learning() -> bytes:
 
 
 def check(first: int, corpus: list[str]) -> None:
-    """A batch of mutants from a seed on."""
+    """Check a batch of mutants, starting at a seed."""
     lines = lines_of("probe", str(first), str(BATCH), *corpus)
     assert len(lines) == BATCH
     assert findings(lines) == []

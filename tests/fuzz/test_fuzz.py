@@ -1,4 +1,4 @@
-"""Broken models, three thousand and thirty thousand in the long suite, end in a result or one sentence."""
+"""Broken models (3,000 by default, 30,000 in the long suite) end in a result or one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("ai_edge_litert", reason="ai-edge-litert's schema writes the
 BATCH = 250
 MUTANTS, MANY_MUTANTS = 3000, 30_000
 START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
-"""The first seed; each finding names its own, which alone makes it again."""
+"""The first seed. Each finding names its own seed, which alone reproduces it."""
 
 
 @pytest.mark.parametrize("first", range(START, START + MUTANTS, BATCH))
@@ -28,7 +28,7 @@ def test_many_mutants_end_in_a_result_or_one_sentence(first: int) -> None:
 
 
 def _check(first: int) -> None:
-    """A batch of mutants from a seed on."""
+    """Check a batch of mutants, starting at a seed."""
     lines = lines_of("probe", str(first), str(BATCH), *corpus())
     assert len(lines) == BATCH
     assert findings(lines) == []

@@ -1,4 +1,6 @@
-"""Broken ONNX and TNN models, 400 and 4,000 in the long suite, end in a result or one sentence, in bounded memory."""
+"""Broken ONNX and TNN models (400 by default, 4,000 in the long suite) end in a result or one sentence, in bounded
+memory.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ def test_mutants_end_in_a_result_or_one_sentence(kind: str, first: int) -> None:
 @pytest.mark.long
 @FORMATS
 @pytest.mark.parametrize("first", range(MUTANTS, MANY_MUTANTS, BATCH))
-def test_many_mutants_end_in_a_result_or_one_sentence_soon(kind: str, first: int) -> None:
-    """On a processor of its own: two that share a core, or a slow machine, take twice as long or more."""
+def test_many_mutants_end_in_a_result_or_one_sentence_quickly(kind: str, first: int) -> None:
+    """On an otherwise idle processor: with a shared core, or on a slow machine, it takes twice as long or more."""
     assert not [line for line in _lines(kind, first) if float(line.split()[1]) > SECONDS]
 
 
 def _lines(kind: str, first: int) -> list[str]:
-    """A batch of mutants from a seed on."""
+    """The lines of a batch of mutants, starting at a seed."""
     lines = lines_of(f"{kind}_probe", str(first), str(BATCH))
     assert len(lines) == BATCH
     assert findings(lines) == []

@@ -1,4 +1,4 @@
-"""Random nodes from the standard's own definitions have the results that its reference gives them."""
+"""Random nodes from the ONNX standard's definitions match its reference implementation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzz.onnx_operators import draws
 
 
 @pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 26))])
-def test_random_nodes_give_the_references_results(seed: int) -> None:
+def test_random_nodes_match_the_reference_implementation(seed: int) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         ended = dict(draws(seed, 1, None))

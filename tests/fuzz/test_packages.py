@@ -1,4 +1,4 @@
-"""Mutated packages end in a result or one sentence: no crash, hang or other exception, nothing run or written."""
+"""Mutated packages end in a result or one sentence: no crash, hang or other exception, and nothing is run or written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzz.batch import findings, lines_of
 BATCH = 300
 MUTANTS, ALL_MUTANTS = 1_200, 12_000
 START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
-"""The first seed; each finding names its own, which alone makes it again."""
+"""The first seed. Each finding names its own seed, which alone reproduces it."""
 
 
 def _check(first: int) -> None:
@@ -28,5 +28,5 @@ def test_mutated_packages_end_in_a_result_or_one_sentence(first: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(START + MUTANTS, START + ALL_MUTANTS, BATCH))
-def test_ten_times_as_many_do_too(first: int) -> None:
+def test_many_mutated_packages_end_in_a_result_or_one_sentence(first: int) -> None:
     _check(first)

@@ -1,6 +1,6 @@
-"""Loads, compiles and runs mutants of TNN models, in a process of its own; see `probe`.
+"""Loads, compiles and runs mutants of TNN models in a separate process; see `probe`.
 
-python -m fuzz.tnn_probe FIRST COUNT
+    python -m fuzz.tnn_probe FIRST COUNT
 
 Prints a line for each seed as `probe` does.
 """

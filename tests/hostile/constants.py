@@ -1,5 +1,5 @@
-"""Files of up to a megabyte of constants, read again and again for tensors that are computed, and loops of windows and
-steps that are.
+"""Files of up to a megabyte of constants that are read repeatedly for computed tensors, and loops over computed windows
+and steps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def _reduced(model: Model, shape: Sequence[int], tensors: list[Table], operators
     return model.done()
 
 
-def _made(model: Model, shape: Sequence[int]) -> tuple[list[Table], list[Table]]:
-    """One element, made many."""
+def _broadcast_element(model: Model, shape: Sequence[int]) -> tuple[list[Table], list[Table]]:
+    """One element broadcast to a shape."""
     tensors = [tensor((1,)), model.constant(np.array(shape, np.int32)), tensor(shape)]
     return tensors, [model.operator("BROADCAST_TO", (0, 1), (2,))]
 
@@ -33,11 +33,11 @@ def _ones(*shape: int) -> Array:
 
 
 def convolved(side: int) -> bytes:
-    """A computed picture, through convolutions that share their weights."""
+    """Convolutions with shared weights over a computed image."""
     model = Model()
     channels = 168
     shape = (1, side, side, channels)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     tensors += [model.constant(_ones(channels, 3, 3, channels)), model.constant(_ones(channels))]
     for _ in range(4):
         tensors.append(tensor(shape))
@@ -50,10 +50,10 @@ def convolved(side: int) -> bytes:
 
 
 def convolved_with_one_filter(side: int) -> bytes:
-    """A computed picture of one channel, and a window of half a million weights."""
+    """A computed image of one channel, and a window of a quarter of a million weights."""
     model = Model()
     shape = (1, side, side, 1)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     window = 512
     tensors += [model.constant(_ones(1, window, window, 1)), model.constant(_ones(1)), tensor(shape)]
     options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
@@ -62,10 +62,10 @@ def convolved_with_one_filter(side: int) -> bytes:
 
 
 def filtered_deeply(side: int) -> bytes:
-    """A computed picture, and for each channel a window of 64 by 64."""
+    """A computed image, and a 64x64 window for each channel."""
     model = Model()
     shape = (1, side, side, 64)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     tensors += [model.constant(_ones(1, 64, 64, 64)), model.constant(_ones(64)), tensor(shape)]
     options = Table("DepthwiseConv2DOptions", padding=0, stride_w=1, stride_h=1, depth_multiplier=1)
     operators.append(model.operator("DEPTHWISE_CONV_2D", (2, 3, 4), (5,), options))
@@ -73,10 +73,10 @@ def filtered_deeply(side: int) -> bytes:
 
 
 def spread(side: int) -> bytes:
-    """A computed picture, spread by a transposed convolution."""
+    """A computed image, upsampled by a transposed convolution."""
     model = Model()
     shape, spread = (1, side, side, 64), (1, 2 * side, 2 * side, 64)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     tensors += [model.constant(np.array(spread, np.int32)), model.constant(_ones(64, 8, 8, 64)), tensor(spread)]
     options = Table("TransposeConvOptions", padding=0, stride_w=2, stride_h=2)
     operators.append(model.operator("TRANSPOSE_CONV", (3, 4, 2), (5,), options))
@@ -87,7 +87,7 @@ def multiplied(rows: int) -> bytes:
     """Computed rows, multiplied by a matrix many times."""
     model = Model()
     shape = (rows, 512)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     tensors += [model.constant(_ones(512, 512))]
     for i in range(10):
         tensors.append(tensor(shape))
@@ -98,7 +98,7 @@ def multiplied(rows: int) -> bytes:
 
 
 def gathered(rows: int) -> bytes:
-    """Rows of a table, each many times."""
+    """Rows of a table, each gathered many times."""
     model = Model()
     shape = (rows, 512)
     tensors = [
@@ -116,7 +116,7 @@ def gathered(rows: int) -> bytes:
 
 
 def broadcast(rows: int) -> bytes:
-    """A constant, made many, and kept while others are made of it."""
+    """A constant broadcast to many rows, which stay alive while others are computed from them."""
     model = Model()
     shape = (rows, 512, 512)
     tensors = [tensor((1,)), model.constant(_ones(512, 512)), tensor((512, 512))]
@@ -133,7 +133,7 @@ def broadcast(rows: int) -> bytes:
 
 
 def tiled_table(times: int) -> bytes:
-    """A constant, joined to itself, sorted into shape and looked at element by element."""
+    """A constant tiled, transposed and passed through a softmax."""
     model = Model()
     shape = (512 * times, 512)
     tensors = [tensor((1,)), model.constant(_ones(512, 512)), tensor((512, 512))]
@@ -150,10 +150,10 @@ def tiled_table(times: int) -> bytes:
 
 
 def computed_window(columns: int) -> bytes:
-    """A convolution whose window is computed, as wide as the picture."""
+    """A convolution with a computed window as wide as the image."""
     model = Model()
     shape = (1, 1, columns, 1)
-    tensors, operators = _made(model, shape)
+    tensors, operators = _broadcast_element(model, shape)
     tensors += [model.constant(_ones(1)), tensor((1, 1, 1, 1))]
     options = Table("Conv2DOptions", padding=1, stride_w=1, stride_h=1)
     operators.append(model.operator("CONV_2D", (2, 2, 3), (4,), options))
@@ -161,7 +161,7 @@ def computed_window(columns: int) -> bytes:
 
 
 def folded_window(side: int) -> bytes:
-    """A convolution of two constants, as large as each other."""
+    """A convolution of two constants of equal size."""
     model = Model()
     picture, window = model.constant(_ones(1, side, side, 1)), model.constant(_ones(1, side, side, 1))
     tensors = [tensor((1,)), picture, window, model.constant(_ones(1)), tensor(picture.fields["shape"])]
@@ -176,9 +176,9 @@ def folded_window(side: int) -> bytes:
 
 
 def steps_of_a_sequence(steps: int) -> bytes:
-    """A computed sequence of a million steps, through a layer with computed weights."""
+    """A computed sequence of millions of steps, through a layer with computed weights."""
     model = Model()
-    tensors, operators = _made(model, (1, steps, 1))
+    tensors, operators = _broadcast_element(model, (1, steps, 1))
     tensors += [model.constant(np.array([1, 1], np.int32)), tensor((1, 1)), model.constant(_ones(1))]
     tensors += [tensor((1, 1), is_variable=True), tensor((1, steps, 1))]
     operators += [
@@ -194,7 +194,7 @@ def steps_of_a_sequence(steps: int) -> bytes:
 
 
 def frames(samples: int) -> bytes:
-    """Computed samples, each the start of a frame of which the frequencies are asked for."""
+    """Computed samples, each the start of a frame whose spectrum is computed."""
     from flatbuffers import flexbuffers
 
     builder = flexbuffers.Builder()
@@ -203,7 +203,7 @@ def frames(samples: int) -> bytes:
         builder.Int("stride", 1)
         builder.Bool("magnitude_squared", True)
     model = Model()
-    tensors, operators = _made(model, (samples, 1))
+    tensors, operators = _broadcast_element(model, (samples, 1))
     shape = (1, samples - 255, 129)
     tensors.append(tensor(shape))
     operators.append(model.operator("AudioSpectrogram", (2,), (3,), custom_options=bytes(builder.Finish())))
@@ -211,7 +211,7 @@ def frames(samples: int) -> bytes:
 
 
 def large_input(side: int) -> bytes:
-    """A picture that the caller is to give, through convolutions that share their weights."""
+    """Convolutions with shared weights over an image that is an input."""
     model = Model()
     channels = 160
     shape = (1, side, side, channels)

@@ -1,4 +1,4 @@
-"""Small files whose subgraphs call one another without end, deeply, or again and again; and very long graphs."""
+"""Small files whose subgraphs call one another endlessly, deeply or repeatedly; and very long graphs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def call_chain(depth: int) -> bytes:
 
 
 def if_chain(depth: int) -> bytes:
-    """Each branch holds the next."""
+    """Each branch contains the next."""
     model = Model()
     ends = [tensor((1,), BOOL), tensor(), tensor()]
     for at in range(depth):
@@ -58,7 +58,7 @@ def while_chain(depth: int) -> bytes:
 
 
 def if_tree(depth: int) -> bytes:
-    """Two branches at each level, which lengthen the tensor by one and by two, so that no two shapes are the same."""
+    """Two branches at each level, which lengthen the tensor by one and by two, so that no two shapes are equal."""
     model = Model()
     for at in range(depth):
         below = 2 * at + 1
@@ -75,7 +75,7 @@ def if_tree(depth: int) -> bytes:
 
 
 def call_tree(depth: int) -> bytes:
-    """Each subgraph calls the next four times, on shapes of their own."""
+    """Each subgraph calls the next four times, with a different shape each."""
     model = Model()
     for at in range(depth):
         tensors, operators = [tensor()], []
@@ -91,7 +91,7 @@ def call_tree(depth: int) -> bytes:
 
 
 def same_call_tree(depth: int) -> bytes:
-    """Each subgraph calls the next twice, on the same shapes."""
+    """Each subgraph calls the next twice, with the same shapes."""
     model = Model()
     for at in range(depth):
         calls = [_call(model, (0,), (1,), at + 1), _call(model, (1,), (2,), at + 1)]
@@ -101,7 +101,7 @@ def same_call_tree(depth: int) -> bytes:
 
 
 def while_tree(depth: int) -> bytes:
-    """Each loop's body holds two loops, whose rounds lengthen a tensor."""
+    """Each loop's body contains two loops, whose rounds lengthen a tensor."""
     model = Model()
     ints = tensor((1,), INT32)
     limit, one = (model.constant(np.array([n], np.int32)) for n in (2, 1))
@@ -124,7 +124,7 @@ def while_tree(depth: int) -> bytes:
 
 
 def many_calls(count: int) -> bytes:
-    """A graph that calls, again and again, one that calls, again and again, another: `count` times each."""
+    """A graph that makes `count` calls to one that makes `count` calls to a third."""
     model = Model()
     for called in (1, 2):
         calls = [_call(model, (i,), (i + 1,), called) for i in range(count)]
@@ -135,7 +135,7 @@ def many_calls(count: int) -> bytes:
 
 
 def many_shapes(count: int) -> bytes:
-    """One subgraph of `count` operations that is called on as many shapes."""
+    """A subgraph of `count` operations that is called with `count` shapes."""
     model = Model()
     tensors, operators = [tensor()], []
     for number in range(count):
@@ -151,7 +151,7 @@ def many_shapes(count: int) -> bytes:
 
 
 def _loop(model: Model, bound: int, body: int) -> None:
-    """A condition that goes on below `bound`, and a body that counts."""
+    """Add a condition that holds below `bound`, and a body that counts."""
     ints = tensor((1,), INT32)
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
     one, limit = (model.constant(np.array([n], np.int32)) for n in (1, bound))
@@ -169,7 +169,7 @@ def long_loop(bound: int) -> bytes:
 
 
 def endless_loop(size: int) -> bytes:
-    """A loop that goes on for ever on `size` elements, which change in each round."""
+    """A loop that runs forever on `size` elements, which change in each round."""
     model = Model()
     model.graph([tensor((size,)), tensor((size,))], [_while(model, (0,), (1,), 1, 2)])
     zero = model.constant(np.array([0], np.int32))
@@ -182,7 +182,7 @@ def endless_loop(size: int) -> bytes:
 
 
 def loops_in_loops(depth: int) -> bytes:
-    """Loops of a hundred thousand rounds each, one in the other; the innermost changes what all of them carry."""
+    """Nested loops of a hundred thousand rounds each; the innermost changes what all of them carry."""
     model = Model()
     ints = tensor((1,), INT32)
     one, zero = (model.constant(np.array([n], np.int32)) for n in (1, 0))
@@ -202,7 +202,7 @@ def loops_in_loops(depth: int) -> bytes:
 
 
 def growing_loop(rounds: int) -> bytes:
-    """A tensor that is twice as long after each round."""
+    """A tensor that doubles its length in each round."""
     model = Model()
     ints, many = tensor((1,), INT32), tensor((1,))
     limit, one = (model.constant(np.array([n], np.int32)) for n in (rounds, 1))
@@ -216,7 +216,7 @@ def growing_loop(rounds: int) -> bytes:
 
 
 def long_chain(count: int) -> bytes:
-    """One operation after the other, of kinds in turn."""
+    """A chain of operations of alternating kinds."""
     model = Model()
     kinds = ("TANH", "LOGISTIC", "EXP", "SIN", "NEG")
     operators = [model.operator(kinds[i % len(kinds)], (i,), (i + 1,)) for i in range(count)]
@@ -225,7 +225,7 @@ def long_chain(count: int) -> bytes:
 
 
 def long_chain_backwards(count: int) -> bytes:
-    """The same, the last operation first in the file."""
+    """A chain of operations, stored last to first."""
     model = Model()
     operators = [model.operator("TANH", (i,), (i + 1,)) for i in reversed(range(count))]
     model.graph([tensor((8,)) for _ in range(count + 1)], operators)
@@ -233,7 +233,7 @@ def long_chain_backwards(count: int) -> bytes:
 
 
 def wide_graph(count: int) -> bytes:
-    """As many operations on one input, and one that adds what they make."""
+    """`count` operations on one input, and one that adds their results."""
     model = Model()
     operators = [model.operator("TANH", (0,), (i + 1,)) for i in range(count)]
     operators.append(model.operator("ADD_N", range(1, count + 1), (count + 1,)))
@@ -258,7 +258,7 @@ def reshapes(count: int) -> bytes:
 
 
 def different_layers(count: int) -> bytes:
-    """Convolutions of which no two are alike."""
+    """Convolutions of which no two have the same shape."""
     model = Model()
     tensors, operators = [tensor((1, 9, 9, 3))], []
     channels = 3

@@ -1,4 +1,4 @@
-"""Small packages that describe much: many models, many ports, long lists, members that unpack to far more."""
+"""Small packages that describe a lot: many models, many ports, long lists, members that unpack to far more."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def package(manifest: Mapping[str, Any] | bytes, members: Mapping[str, bytes]) -
 
 
 def chained_models(count: int) -> bytes:
-    """Each model's output is the next one's input; they are one file."""
+    """Each model's output is the next one's input; all are the same file."""
     joined = [{"from": f"{i}:0:0", "to": [f"{i + 1}:0:0"]} for i in range(count - 1)]
     ends = {"pkg-inputs": ["0:0:0"], "pkg-outputs": [f"{count - 1}:0:0"]}
     return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
 
 
 def chained_backwards(count: int) -> bytes:
-    """The last model comes first."""
+    """A chain of models in reverse order."""
     joined = [{"from": f"{i + 1}:0:0", "to": [f"{i}:0:0"]} for i in range(count - 1)]
     ends = {"pkg-inputs": [f"{count - 1}:0:0"], "pkg-outputs": ["0:0:0"]}
     return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
 
 
 def same_output(count: int) -> bytes:
-    """One output of the package, named again and again."""
+    """One output of the package, listed many times."""
     manifest = {"models": ["m.tflite"], "pkg-inputs": ["0:0:0"], "pkg-outputs": ["0:0:0"] * count}
     return package(manifest, {"m.tflite": _relu()})
 
@@ -60,56 +60,56 @@ def side_by_side(count: int) -> bytes:
 
 
 def same_large_model(count: int) -> bytes:
-    """A model of some size, named again and again."""
+    """A larger model, listed many times."""
     model = Model()
     model.graph([tensor() for _ in range(201)], [model.operator("TANH", (i,), (i + 1,)) for i in range(200)])
     return package({"models": ["m.tflite"] * count}, {"m.tflite": model.done()})
 
 
 def one_to_many(count: int) -> bytes:
-    """One output that feeds as many models."""
+    """One output that feeds `count` models."""
     joined = [{"from": "0:0:0", "to": [f"{i + 1}:0:0" for i in range(count)]}]
     return package({"models": ["m.tflite"] * (count + 1), "model-connect": joined}, {"m.tflite": _relu()})
 
 
 def deep_manifest(depth: int) -> bytes:
-    """Lists in lists."""
+    """Deeply nested lists."""
     return package(b'{"models": ' + b"[" * depth + b"]" * depth + b"}", {"m.tflite": _relu()})
 
 
 def long_manifest(count: int) -> bytes:
-    """Keys that nobody knows."""
+    """Unknown keys."""
     manifest = {"models": ["m.tflite"], **{f"k{i}": [i] for i in range(count)}}
     return package(manifest, {"m.tflite": _relu()})
 
 
 def long_number(digits: int) -> bytes:
-    """A version of many digits."""
+    """A version number of many digits."""
     raw = b'{"models": ["m.tflite"], "major-version": ' + b"1" * digits + b"}"
     return package(raw, {"m.tflite": _relu()})
 
 
 def same_config(count: int) -> bytes:
-    """One configuration file, named again and again."""
+    """One configuration file, listed many times."""
     manifest = {"models": ["m.tflite"], "configs": ["c.cfg"] * count}
     text = "".join(f"K{i}={i}\n" for i in range(count)).encode()
     return package(manifest, {"m.tflite": _relu(), "metadata/c.cfg": text})
 
 
 def bomb(megabytes: int) -> bytes:
-    """A model that is mostly zeros, which unpack to far more than the archive."""
+    """A model that is mostly zeros and unpacks to far more than the archive."""
     return package({"models": ["m.tflite"]}, {"m.tflite": _relu() + bytes(megabytes << 20)})
 
 
 def many_bombs(count: int) -> bytes:
-    """Models of 50 MB of zeros each, in turn."""
+    """Models of 50 MB of zeros each."""
     names = [f"m{i}.tflite" for i in range(count)]
     model = _relu() + bytes(50 << 20)
     return package({"models": names}, dict.fromkeys(names, model))
 
 
 def many_members(count: int) -> bytes:
-    """An archive of many files that nobody asks for."""
+    """An archive of many files that nothing refers to."""
     return package({"models": ["m.tflite"]}, {"m.tflite": _relu(), **{f"f{i}": b"" for i in range(count)}})
 
 

@@ -1,4 +1,4 @@
-"""Claims about TNN's two files: golden ones laid out by hand, what is refused, and mutants."""
+"""TNN's two files: golden ones laid out by hand, malformed ones, and mutants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODEL = {
     2: "0400bcfa 01000000 2a000000 03000000 4d756c 05000000 74696d6573"
     "0400bcfa 00000000 08000000 04000000 01000000 02000000 01000000 01000000 00000040 00004040",
 }
-"""The same product by 2 and 3, each for one channel."""
+"""The same product by 2 and 3, one factor for each channel."""
 
 
 def run(path: Path, *inputs: Array) -> list[Array]:
@@ -49,12 +49,12 @@ def test_golden_files_are_read(version: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_the_writer_of_the_tests_writes_the_golden_file(version: int) -> None:
+def test_the_tests_writer_reproduces_the_golden_file(version: int) -> None:
     factors = np.array([2, 3], np.float32).reshape(1, 2, 1, 1)
     assert writer.model([Resource("Mul", "times", [factors])], version=version) == bytes.fromhex(MODEL[version])
 
 
-def test_old_files_have_neither_a_magic_number_nor_names_of_types() -> None:
+def test_old_files_have_neither_a_magic_number_nor_type_names() -> None:
     content = bytes.fromhex(MODEL[1])[4:].replace(struct.pack("<i", 3) + b"Mul", b"")
     read = read_weights(memoryview(content))
     found = read.buffer(Layer(0, "Mul", "times", (), (), ()), WeightRequest("weight", (1, 2, 1, 1)))
@@ -89,7 +89,7 @@ PARTS: dict[str, tuple[list[Array | int | str], dict[str, Array]]] = {
 
 @pytest.mark.parametrize("kind", PARTS)
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_is_written_is_read_back(kind: str, version: int) -> None:
+def test_written_weights_are_read_back(kind: str, version: int) -> None:
     parts, expected = PARTS[kind]
     constant = writer.numbers(9, 2, 3)
     content = writer.model([Resource(kind, "c", parts), Resource("Mul", "d", [constant])], {"k": constant}, version)
@@ -134,7 +134,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_breaks_a_rule_is_one_sentence(name: str, tmp_path: Path) -> None:
+def test_a_malformed_structure_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
     proto, sentence = REFUSED[name]
     (tmp_path / "a.tnnmodel").write_bytes(bytes.fromhex(MODEL[1]))
     (tmp_path / "a.tnnproto").write_text(proto)
@@ -144,12 +144,12 @@ def test_what_breaks_a_rule_is_one_sentence(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", range(4, len(bytes.fromhex(MODEL[2])), 7))
-def test_a_file_that_ends_too_early_is_refused(at: int) -> None:
+def test_a_truncated_weights_file_is_refused(at: int) -> None:
     with pytest.raises(onert.ModelError, match="expected"):
         read_weights(memoryview(bytes.fromhex(MODEL[2])[:at]))
 
 
-def test_weights_lie_beside_the_structure_or_are_asked_for(tmp_path: Path) -> None:
+def test_weights_are_found_beside_the_structure_or_drawn_at_random(tmp_path: Path) -> None:
     path = tmp_path / "a.tnnproto"
     path.write_text(PROTO[1])
     with pytest.raises(onert.ModelError, match=r"there is no a\.tnnmodel beside it; onert\.frontend\.tnn\.load\("):
@@ -169,7 +169,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("layer", LONG)
-def test_a_line_as_long_as_can_be_takes_no_memory_before_it_runs(layer: str, tmp_path: Path) -> None:
+def test_a_very_long_tensor_allocates_no_memory_before_it_runs(layer: str, tmp_path: Path) -> None:
     path, wanted = tmp_path / "a.tnnproto", LONG[layer]
     kind = 3 if "Histogram" in layer else 0
     path.write_text(writer.structure(f"x 3 1 1 2147483647 {kind}", "y", [layer]))
@@ -181,7 +181,7 @@ def test_a_line_as_long_as_can_be_takes_no_memory_before_it_runs(layer: str, tmp
         assert graph.operands[graph.outputs[0]].type.shape == wanted
 
 
-def test_the_network_of_the_mutants_runs(tmp_path: Path) -> None:
+def test_the_network_used_for_mutants_runs(tmp_path: Path) -> None:
     path = writer.write(tmp_path, writer.structure("x 4 1 4 6 6 0", "y", NETWORK), RESOURCES)
     (y,) = run(path, writer.numbers(8, 1, 4, 6, 6))
     assert y.shape == (1, 3)

@@ -1,4 +1,4 @@
-"""Claims about what TNN's layers compute: against formulas in NumPy, layer by layer and in whole structures."""
+"""TNN's layers match formulas in NumPy, one by one and in whole structures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = SHARED / "models" / "tnn"
 STRUCTURES = sorted(path.name for path in FOLDER.glob("*.tnnproto"))
 SMALL = ("darrenyao87-chinese-ocr-angle_net.tnnproto", "darrenyao87-mobilenet_v2-ssd-mobilenetv2_ssd.tnnproto")
 COLUMNS = {"MatMul_285": 384}
-"""Columns of a weight that no structure says; other weights of products are square."""
+"""Columns of a weight that no structure declares; other matrix weights are square."""
 
 LAYERS = {
     "explicit padding": "Convolution l 1 1 x y 1 4 6 3 3 2 2 1 1 1 -1 1 1 0",
@@ -68,7 +68,7 @@ def agree(
     columns: dict[str, int] | None = None,
     backends: tuple[str, ...] = ("reference",),
 ) -> None:
-    """A file with the weights that NumPy drew gives what NumPy computed."""
+    """Check that a file with weights drawn in NumPy gives the results computed in NumPy."""
     net = Network(text, columns)
     version = 2 if "4206624772" in text.splitlines()[0] else 1
     path = writer.write(place, text, net.resources, net.constants, version)
@@ -78,7 +78,7 @@ def agree(
     for name, found in results.items():
         wanted = net.outputs[name]
         assert found.shape == wanted.shape
-        if "Quantized" in text and tolerance < 1e-3:  # steps of one add up from layer to layer: the direction stays
+        if "Quantized" in text and tolerance < 1e-3:  # off-by-one steps accumulate: compare the direction
             assert float((found * wanted).sum() / np.sqrt((found**2).sum() * (wanted**2).sum())) > 0.98
             continue
         reach = max(1.0, float(np.abs(wanted).max()))
@@ -86,21 +86,21 @@ def agree(
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_computes_what_tnn_does(name: str, tmp_path: Path) -> None:
+def test_a_layer_matches_its_formula(name: str, tmp_path: Path) -> None:
     text = writer.structure("x 4 2 4 9 10 0", "y", [LAYERS[name]])
     agree(text, tmp_path, 1 / 31 if name.startswith("integers") else 1e-5)
 
 
 @pytest.mark.parametrize("backends", [("reference",), pytest.param((), marks=pytest.mark.long)], ids=["", "native"])
 @pytest.mark.parametrize("name", [*VOLUME, *LOGIC])
-def test_layers_of_other_inputs_compute_what_tnn_does(name: str, backends: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_layer_with_other_inputs_matches_its_formula(name: str, backends: tuple[str, ...], tmp_path: Path) -> None:
     inputs, *layers = {**VOLUME, **LOGIC}[name]
     outputs = "y h c" if " y h c " in layers[-1] else "y"
     agree(writer.structure(inputs, outputs, layers), tmp_path, 1 / 31 if "integers" in name else 2e-5, None, backends)
 
 
 def computed(place: Path, inputs: str, layer: str, *arrays: Array, resources: Sequence[Resource] = ()) -> list[Array]:
-    """The outputs y, and z and u where the layer has them."""
+    """The outputs y, and z, u and v if the layer has them."""
     outputs = " ".join(name for name in "yzuv" if f" {name} " in f"{layer} ")
     path = writer.write(place, writer.structure(inputs, outputs, [layer]), resources)
     program = onert.compile(onert.load(path), backends=("reference",))
@@ -124,7 +124,7 @@ def test_elements_are_gathered_and_scattered_along_an_axis(tmp_path: Path) -> No
     assert y.tolist() == x.tolist()
 
 
-def test_whole_numbers_are_counted_shifted_and_made(tmp_path: Path) -> None:
+def test_integers_are_counted_shifted_and_generated(tmp_path: Path) -> None:
     x = np.array([[3, 0, 1], [1, 1, 4]], np.int32)
     (y,) = computed(tmp_path, "x 2 2 3 3", "Histogram l 1 1 x y 6", x)
     assert y.tolist() == [1, 3, 0, 1, 1, 0]
@@ -138,7 +138,7 @@ def test_whole_numbers_are_counted_shifted_and_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_regions_are_aligned_without_half_pixels(mode: int, tmp_path: Path) -> None:
+def test_roi_align_samples_without_half_pixel_offsets(mode: int, tmp_path: Path) -> None:
     inputs = "x 4 2 3 8 9 0 : regions 2 3 4 0 : at 1 3 3"
     x = writer.numbers(1, 2, 3, 8, 9)
     regions, at = np.float32([[0, 1, 6, 9], [2, 2, 2, 2], [-3, 4, 12, 20]]), np.array([0, 1, 1], np.int32)
@@ -156,7 +156,7 @@ def test_regions_are_aligned_without_half_pixels(mode: int, tmp_path: Path) -> N
 
 
 def shared(x: Array, down: float, across: float) -> list[Array]:
-    """The four elements around a point, each times its share; zeros far outside."""
+    """The four elements around a point, each times its weight; zeros far outside."""
     _, h, w = x.shape
     if not (-1 <= down <= h and -1 <= across <= w):
         return [np.zeros(len(x), np.float32)] * 4
@@ -173,7 +173,7 @@ def shared(x: Array, down: float, across: float) -> list[Array]:
     return [x[:, i, j] * share for i, j, share in corners]
 
 
-def test_boxes_that_stay_are_told_by_picture_class_and_number(tmp_path: Path) -> None:
+def test_suppression_returns_batch_class_and_box_indices(tmp_path: Path) -> None:
     boxes = np.float32([[[0, 0, 2, 2], [0, 0, 2, 1.9], [4, 4, 5, 5]]])
     scores = np.float32([[[0.5, 0.9, 0.3], [0.1, 0.2, 0.8]]])
     inputs, layer = "x 3 1 3 4 0 : s 3 1 2 3 0", "NonMaxSuppression l 2 1 x s y 0 2 0.5 0.25"
@@ -181,7 +181,7 @@ def test_boxes_that_stay_are_told_by_picture_class_and_number(tmp_path: Path) ->
     assert y.tolist() == [[0, 0, 1], [0, 0, 2], [0, 1, 2]]
 
 
-def test_anchors_become_detections(tmp_path: Path) -> None:
+def test_anchors_are_decoded_to_detections(tmp_path: Path) -> None:
     anchors = np.float32([[0.5, 0.5, 0.4, 0.4], [0.2, 0.2, 0.2, 0.2]])
     x, s = np.zeros((1, 2, 1, 4), np.float32), np.float32([[[[0.1, 0.9, 0.2]], [[0.1, 0.3, 0.8]]]])
     layer = "DetectionPostProcess l 2 4 x s y z u v 2 1 1 0 0.1 0.5 2 10 10 5 5 1"
@@ -195,12 +195,12 @@ def test_anchors_become_detections(tmp_path: Path) -> None:
     assert count.item() == 2
 
 
-def test_points_of_a_grid_are_sampled(tmp_path: Path) -> None:
+def test_grid_sample_matches_its_formula(tmp_path: Path) -> None:
     inputs = "x 4 2 3 5 6 0 : grid 4 2 3 4 2 0"
     agree(writer.structure(inputs, "y", ["GridSample l 2 1 x grid y 2 0 0"]), tmp_path, 1e-5)
 
 
-def test_slices_are_gathered_by_rows_of_indices(tmp_path: Path) -> None:
+def test_gather_nd_selects_slices_by_index_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.tnnproto"
     path.write_text(writer.structure("x 3 2 3 4 0 : at 2 2 2 3", "y", ["GatherND l 2 1 x at y 0"]))
     program = onert.compile(load(path, random_weights=0), backends=("reference",))
@@ -209,7 +209,7 @@ def test_slices_are_gathered_by_rows_of_indices(tmp_path: Path) -> None:
     assert y.tolist() == [x[1, 2].tolist(), x[0, 1].tolist()]
 
 
-def test_every_channel_may_have_its_own_scale(tmp_path: Path) -> None:
+def test_each_channel_may_have_its_own_scale(tmp_path: Path) -> None:
     scales = np.array([0.01, 0.02], np.float32)
     weight = np.array([[3, -1], [2, 5]], np.int8).reshape(2, 2, 1, 1)
     factors, bias = np.array([0.001, 0.002], np.float32), np.array([10, -20], np.int32)
@@ -230,7 +230,7 @@ def test_every_channel_may_have_its_own_scale(tmp_path: Path) -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_structures_load_with_random_weights(name: str) -> None:
+def test_a_structure_loads_with_random_weights(name: str) -> None:
     model = load(FOLDER / name, random_weights=3).model.primary
     words = (FOLDER / name).read_text(encoding="utf-8").splitlines()[3].strip('" ,').split()
     assert [model.operands[o].name for o in model.outputs] == words
@@ -238,12 +238,12 @@ def test_structures_load_with_random_weights(name: str) -> None:
 
 @needs_shared
 @pytest.mark.parametrize("name", SMALL)
-def test_small_structures_compute_what_tnn_does(name: str, tmp_path: Path) -> None:
+def test_a_small_structure_matches_its_formulas(name: str, tmp_path: Path) -> None:
     agree((FOLDER / name).read_text(encoding="utf-8"), tmp_path, 1e-4, COLUMNS)
 
 
 @needs_shared
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in STRUCTURES if name not in SMALL])
-def test_structures_compute_what_tnn_does(name: str, tmp_path: Path) -> None:
+def test_a_structure_matches_its_formulas(name: str, tmp_path: Path) -> None:
     agree((FOLDER / name).read_text(encoding="utf-8"), tmp_path, 1e-4, COLUMNS)

@@ -1,4 +1,4 @@
-"""What TNN's PriorBox and DetectionOutput compute, box by box."""
+"""NumPy versions of TNN's PriorBox and DetectionOutput, box by box."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def overlap(a: Array, b: Array) -> float:
 
 
 def detections(locations: Array, scores: Array, priors: Array, numbers: list[float]) -> Array:
-    """Of one picture whose locations all classes share, with locations of centre and size."""
+    """Detections of one image with locations shared by all classes and encoded as centre and size."""
     classes, _, background, in_target, _, keep, least, limit, candidates, _ = numbers
     chances = scores.reshape(-1, int(classes))
     decoded = []

@@ -1,4 +1,4 @@
-"""What TNN's layers of truth values, of places and of statistics compute, in NumPy, and layers of each."""
+"""NumPy versions of TNN's layers for logic, data movement and statistics, and test layers of each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onert.ir import Array
 
 
 def both(function: Callable[[Array, Array], Array]) -> Callable[[Any], list[Array]]:
-    """Of two blobs, as int8."""
+    """An element-wise function of two blobs, as int8."""
     return lambda s: [function(s.x, s.net.float(s.inputs[1])).astype(np.int8)]
 
 
 def reorganized(s: Any) -> list[Array]:
-    """Element by element, as the reference device does."""
+    """Element by element, as TNN's reference device does."""
     size, back, _, mode = s.ints
     n, c, h, w = s.x.shape
     low = np.zeros((n, c // size**2, h * size, w * size) if back else (n, c * size**2, h // size, w // size))
@@ -162,4 +162,4 @@ LAYERS = {
     "slices put in": ("x 3 2 3 4 0 : z 2 2 4 0", "ScatterND l 2 1 x z y"),
     "a guide": ("x 4 2 3 4 5 0", "HDRGuide l 1 1 x y"),
 }
-"""Inputs, and layers of them."""
+"""Inputs, followed by layers that use them."""

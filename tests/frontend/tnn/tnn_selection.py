@@ -1,4 +1,4 @@
-"""What TNN's layers that choose, count and repeat elements compute, in NumPy, and a layer of each."""
+"""NumPy versions of TNN's layers that select, count and repeat elements, and a test layer of each."""
 
 from __future__ import annotations
 

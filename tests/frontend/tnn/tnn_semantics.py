@@ -1,7 +1,7 @@
-"""What TNN computes, in NumPy: layer after layer of a structure, with weights that are drawn when a layer needs them.
+"""A NumPy version of TNN: runs a structure layer by layer, drawing weights when a layer needs them.
 
-Nothing here comes from the package that is tested: formulas are those of TNN's reference device, on [batch, channels,
-height, width]. What is drawn is noted, so that a file with the same weights can be written.
+It uses nothing from the package under test: the formulas are those of TNN's reference device, on [batch, channels,
+height, width]. Drawn weights are recorded so that a file with the same weights can be written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Words = list[str]
 
 
 class Network:
-    """One run of a structure's text on random inputs; `columns` says how wide the weights of MatMul layers are."""
+    """One run of a structure's text on random inputs; `columns` sets the width of MatMul layers' weights."""
 
     def __init__(self, text: str, columns: dict[str, int] | None = None) -> None:
         lines = [line.split() for line in text.replace('"', "").split(",")]
@@ -120,15 +120,15 @@ def halves(total: int) -> int:
 
 
 def conv_geometry(size: int, kernel: int, stride: int, pad: int, dilation: int, kind: int) -> tuple[int, int]:
-    """Outputs and padding in front."""
+    """The number of outputs, and the padding in front."""
     if kind == -1:
         return (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1, pad
     outputs = math.ceil(size / stride) if kind == 0 else math.ceil((size - kernel + 1) / stride)
     return outputs, halves((outputs - 1) * stride + kernel - size)
 
 
-def taken(x: Array, axis: int, first: int, outputs: int, stride: int, fill: float = 0.0) -> Array:
-    """The elements first, first + stride ... of an axis; those outside are `fill`."""
+def strided_elements(x: Array, axis: int, first: int, outputs: int, stride: int, fill: float = 0.0) -> Array:
+    """The elements first, first + stride, ... of an axis; those outside are `fill`."""
     at = first + np.arange(outputs) * stride
     inside = (at >= 0) & (at < x.shape[axis])
     out = np.take(x, np.clip(at, 0, x.shape[axis] - 1), axis)
@@ -136,7 +136,7 @@ def taken(x: Array, axis: int, first: int, outputs: int, stride: int, fill: floa
 
 
 def convolved(x: Array, weight: Array, p: list[int]) -> Array:
-    """Sums of products over every window, [batch, outputs, height, width]."""
+    """A convolution: [batch, outputs, height, width]."""
     group, stride, pad, kind = p[0], p[5:7], p[7:9], p[10]
     dilation = p[11:13] or [1, 1]
     outputs, inner, kernel_h, kernel_w = weight.shape
@@ -144,9 +144,9 @@ def convolved(x: Array, weight: Array, p: list[int]) -> Array:
     columns, left = conv_geometry(x.shape[3], kernel_w, stride[1], pad[1], dilation[1], kind)
     total = np.zeros((x.shape[0], outputs, rows, columns), x.dtype)
     for i in range(kernel_h):
-        band = taken(x, 2, i * dilation[0] - top, rows, stride[0])
+        band = strided_elements(x, 2, i * dilation[0] - top, rows, stride[0])
         for j in range(kernel_w):
-            seen = taken(band, 3, j * dilation[1] - left, columns, stride[1])
+            seen = strided_elements(band, 3, j * dilation[1] - left, columns, stride[1])
             taps = weight[:, :, i, j]
             if inner == 1 and outputs == group:
                 total += seen * taps.reshape(1, -1, 1, 1)
@@ -206,7 +206,7 @@ def deconvolution(s: Site) -> list[Array]:
 
 
 def pooled(x: Array, p: list[int]) -> Array:
-    """Largest elements or averages; what lies outside does not count."""
+    """Maximum or average pooling; elements outside do not count."""
     spans = []
     for a in (0, 1):
         size = x.shape[2 + a]
@@ -219,8 +219,8 @@ def pooled(x: Array, p: list[int]) -> Array:
     fill = -np.inf if p[0] == 0 else 0.0
     inside = np.ones((1, 1, *x.shape[2:]), np.float32)
     for a, (kernel, stride, outputs, before) in enumerate(spans):
-        seen = np.stack([taken(out, 2 + a, k - before, outputs, stride, fill) for k in range(kernel)])
-        inside = np.stack([taken(inside, 2 + a, k - before, outputs, stride) for k in range(kernel)]).sum(0)
+        seen = np.stack([strided_elements(out, 2 + a, k - before, outputs, stride, fill) for k in range(kernel)])
+        inside = np.stack([strided_elements(inside, 2 + a, k - before, outputs, stride) for k in range(kernel)]).sum(0)
         out = seen.max(0) if p[0] == 0 else seen.sum(0)
     return out if p[0] == 0 else out / inside
 

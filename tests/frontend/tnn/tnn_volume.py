@@ -1,4 +1,4 @@
-"""What TNN's layers along one and three axes and its recurrent ones compute, in NumPy, and layers of each."""
+"""NumPy versions of TNN's 1-D, 3-D and recurrent layers, and test layers of each."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from onert.ir import Array
 
 
 def side(size: int, kernel: int, stride: int, pads: tuple[int, int], dilation: int, kind: int) -> tuple[int, int]:
-    """Outputs, and what lies in front."""
+    """The number of outputs, and the padding in front."""
     if kind == -1:
         return (size + sum(pads) - dilation * (kernel - 1) - 1) // stride + 1, pads[0]
     outputs = math.ceil(size / stride) if kind == 0 else math.ceil((size - kernel + 1) / stride)
     return outputs, int(((outputs - 1) * stride + kernel - size) / 2)
 
 
-def seen(x: Array, at: tuple[int, ...], kernel: list[int], dilation: list[int]) -> dict[tuple[int, ...], Array]:
-    """The elements of a window that begins at a place, those outside left out; of [batch, channels, ...]."""
+def window_elements(
+    x: Array, at: tuple[int, ...], kernel: list[int], dilation: list[int]
+) -> dict[tuple[int, ...], Array]:
+    """The in-bounds elements of the window that starts at `at`, by tap; x is [batch, channels, ...]."""
     found = {}
     for taps in itertools.product(*map(range, kernel)):
         place = tuple(a + t * d for a, t, d in zip(at, taps, dilation, strict=True))
@@ -31,7 +33,7 @@ def seen(x: Array, at: tuple[int, ...], kernel: list[int], dilation: list[int]) 
 
 
 def convolution(axes: int) -> Callable[[Any], list[Array]]:
-    """A quantised one multiplies integers; scales that the weights have bring their sums to those of the input."""
+    """A convolution over `axes` axes. A quantised one sums products of integers and rescales the sums for each channel."""
 
     def compute(s: Any) -> list[Array]:
         stored = s.kind.startswith("Quantized")
@@ -56,7 +58,7 @@ def convolution(axes: int) -> Callable[[Any], list[Array]]:
         each = outputs // groups
         for place in np.ndindex(*y.shape[2:]):
             starts = tuple(o * k - before for o, k, (_, before) in zip(place, stride, sides, strict=True))
-            for taps, elements in seen(x, starts, kernel, dilation).items():
+            for taps, elements in window_elements(x, starts, kernel, dilation).items():
                 for group in range(groups):
                     mine = slice(group * each, (group + 1) * each)
                     part = np.split(elements, groups, 1)[group]
@@ -73,7 +75,7 @@ def pooled(x: Array, kind: int, kernel: list[int], stride: list[int], sides: lis
     y = np.zeros((*x.shape[:2], *(n for n, _ in sides)), np.float32)
     for place in np.ndindex(*y.shape[2:]):
         starts = tuple(o * k - before for o, k, (_, before) in zip(place, stride, sides, strict=True))
-        window = np.stack(list(seen(x, starts, kernel, [1] * len(kernel)).values()))
+        window = np.stack(list(window_elements(x, starts, kernel, [1] * len(kernel)).values()))
         y[(slice(None), slice(None), *place)] = window.max(0) if kind == 0 else window.mean(0)
     return [y]
 
@@ -160,4 +162,4 @@ LAYERS = {
     "steps backwards": (STEPS, "LSTMONNX l 4 1 x w r b y 0 4 1"),
     "steps both ways from states": (f"{STEPS} : u 3 2 2 4 0 : v 3 2 2 4 0", "LSTMONNX l 6 3 x w r b u v y h c 0 4 2"),
 }
-"""Inputs, and a layer of them."""
+"""Inputs, followed by layers that use them."""

@@ -1,4 +1,4 @@
-"""Writing weights as TNN lays them out."""
+"""Writes weights and structures in TNN's file layout."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ TYPES = {
     "Equal": 324,
     "BlobScale": 600,
 }
-"""TNN's numbers of layer types."""
-_YOUNGER = 999
-"""What stands for the numbers of types whose names say what their weights are made of."""
+"""TNN's numbers for layer types."""
+_NEWER = 999
+"""Stands for the numbers of newer types, whose names already determine how their weights are stored."""
 
 
 @frozen(eq=False)
 class Resource:
-    """The weights of one layer; parts are buffers, flags of a byte, numbers and strings in their order."""
+    """The weights of one layer: buffers, one-byte flags, numbers and strings in file order."""
 
     type: str
     name: str
@@ -76,7 +76,7 @@ def part(value: Array | bytes | int | str, version: int) -> bytes:
 
 def resource(given: Resource, version: int, *, named_type: bool = True) -> bytes:
     plain = given.type.removeprefix("Quantized")
-    out = struct.pack("<i", TYPES.get(plain, _YOUNGER)) + (text(given.type) if named_type else b"") + text(given.name)
+    out = struct.pack("<i", TYPES.get(plain, _NEWER)) + (text(given.type) if named_type else b"") + text(given.name)
     return out + b"".join(part(value, version) for value in given.parts)
 
 
@@ -92,7 +92,7 @@ def model(
 
 
 def structure(inputs: str, outputs: str, layers: Iterable[str], version: int = 2) -> str:
-    """The text of a structure; inputs and layers are written as they stand in the file."""
+    """The text of a structure; inputs and layers are given in the file's syntax."""
     lines = [f"1 0 1 {MAGIC[version]} ,", f"{inputs} ,", " ,", f"{outputs} ,", " 0 ,", *(f"{one} ," for one in layers)]
     return "".join(f'"{line}"\n' for line in lines)
 
@@ -104,7 +104,7 @@ def write(
     constants: Mapping[str, Array] | None = None,
     version: int = 2,
 ) -> Path:
-    """Both files in a folder; gives the structure's path."""
+    """Write both files to a folder; returns the structure's path."""
     place.joinpath("model.tnnmodel").write_bytes(model(resources, constants, version))
     path = place / "model.tnnproto"
     path.write_text(proto, encoding="utf-8")
