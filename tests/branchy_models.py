@@ -1,6 +1,6 @@
-"""Packages with branches of small kernels: recurrent pairs, detector heads, ensembles, blocks like Inception's.
+"""Packages with branches of small kernels: recurrent pairs, detector heads, ensembles, Inception-like blocks.
 
-Weights are random and the same for the same name. `PACKAGES` makes each by its name.
+Weights are random and determined by the model's name. `PACKAGES` maps each name to its maker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RELU = {"activation": Activation.RELU}
 
 
 class _Draft:
-    """A graph being made of layers with random weights."""
+    """A graph under construction, with layers of random weights."""
 
     def __init__(self, seed: int, *shape: int) -> None:
         self.b = Builder()
@@ -59,7 +59,7 @@ class _Draft:
         return self.b.add(op, x)
 
     def rows(self, x: int, width: int) -> int:
-        """The elements as rows of a width."""
+        """The elements reshaped to rows of a width."""
         return self.b.add(Reshape(new_shape=(1, -1, width)), x)
 
     def dense(self, x: int, units: int) -> int:
@@ -79,7 +79,7 @@ class _Draft:
 
 
 def recurrent_pair(seed: int = 0, layers: int = 2, steps: int = 40, cells: int = 96) -> Package:
-    """Layers of a pair of LSTMs, one of which reads the sequence backwards."""
+    """Layers of two LSTMs, one of which reads the sequence backwards."""
     d = _Draft(seed, 1, steps, 64)
     x = d.x
     for _ in range(layers):
@@ -90,7 +90,7 @@ def recurrent_pair(seed: int = 0, layers: int = 2, steps: int = 40, cells: int =
 
 
 def detector_heads(seed: int = 1) -> Package:
-    """What a single-shot detector computes from its pictures of features: boxes and classes of each size."""
+    """The heads of a single-shot detector on its feature maps: boxes and classes of each size."""
     d = _Draft(seed, 1, 10, 10, 96)
     boxes, classes = [], []
     x = d.x
@@ -112,14 +112,14 @@ def _classifier(seed: int, size: int, channels: int, blocks: int) -> Subgraphs:
 
 
 def ensemble(seed: int = 2, members: int = 4) -> Package:
-    """A package of several small classifiers, no two alike, each with an input of its own."""
+    """A package of several small classifiers of different shapes, each with an input of its own."""
     models = tuple(_classifier(seed + i, 8 + 2 * (i % 2), 24 + 8 * (i % 3), 4 + i % 2) for i in range(members))
     ports = tuple(Port(i, 0, 0) for i in range(members))
     return Package(models, "ensemble", ports, ports)
 
 
 def inception(seed: int = 3, blocks: int = 4, size: int = 8, channels: int = 64) -> Package:
-    """Blocks of four branches whose results are joined."""
+    """Blocks of four branches whose results are concatenated."""
     d = _Draft(seed, 1, size, size, channels)
     x = d.x
     for _ in range(blocks):
@@ -134,7 +134,7 @@ def inception(seed: int = 3, blocks: int = 4, size: int = 8, channels: int = 64)
 
 
 def two_natures(seed: int = 5) -> Package:
-    """Convolutions of few channels, which floats are best for, and large dense layers, which bytes are best for."""
+    """Convolutions of few channels, which run best on floats, and large dense layers, which run best on bytes."""
     d = _Draft(seed, 1, 64, 64, 8)
     x = d.x
     for _ in range(4):
@@ -154,7 +154,7 @@ PACKAGES: Mapping[str, Callable[[], Package]] = {
 
 
 def real_ensemble(models: Path) -> Package | None:
-    """Small models of other people as one package, each with inputs of its own; None where they are not there."""
+    """Small third-party models as one package, each with inputs of its own; None if they are not available."""
     found = [next(models.rglob(name), None) for name in _REAL]
     paths = [path for path in found if path is not None]
     if len(paths) < len(_REAL):

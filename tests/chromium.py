@@ -1,6 +1,7 @@
-"""Chromium as tests drive it: the DevTools protocol over a pipe, with nothing but the standard library.
+"""Drives Chromium through the DevTools protocol over a pipe, using only the standard library.
 
-The protocol's messages are JSON, each ended by a NUL; the browser reads them from its file 3 and writes to its file 4.
+The protocol's messages are JSON, each terminated by a NUL; the browser reads them from file descriptor 3 and writes to
+file descriptor 4.
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ from typing import Any, Self
 PROGRAM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-"""The browser; None where there is none."""
+"""The browser; None if there is none."""
 REASON = "there is no Chromium on this machine"
 PATIENCE = 60.0
 
 
 class Chromium:
-    """A browser without a window and with a profile of its own, and one page in it.
+    """A headless browser with a profile of its own, and one page in it.
 
-    `errors` are what the page wrote to its console as errors or warnings, exceptions that nothing caught, and what its
-    policy blocked.
+    `errors` collects console errors and warnings, uncaught exceptions, and what the page's policy blocked.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +73,7 @@ class Chromium:
         os.close(self._out)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The answer to a command; events that come before it are taken note of. RuntimeError where it fails."""
+        """The answer to a command; events received before it are recorded. RuntimeError if it fails."""
         self._number += 1
         number = self._number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -102,21 +102,21 @@ class Chromium:
         self._note(found.get("method", ""), found.get("params", {}))
         return found
 
-    def _note(self, method: str, told: dict[str, Any]) -> None:
+    def _note(self, method: str, details_: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
-            details = told["exceptionDetails"]
+            details = details_["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in told["args"]))
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.errors.append(told["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled" and details_["type"] in ("error", "warning", "assert"):
+            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in details_["args"]))
+        elif method == "Log.entryAdded" and details_["entry"]["level"] in ("error", "warning"):
+            self.errors.append(details_["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(details_["request"]["url"])
         elif method == "Page.loadEventFired":
             self._loaded = True
 
     def open(self, url: str) -> None:
-        """Go to a page and wait until it says that it is ready, or for something that it never will be."""
+        """Go to a page and wait until it reports that it is ready."""
         self._loaded = False
         self.call("Page.navigate", url=url)
         while not self._loaded:
@@ -124,14 +124,14 @@ class Chromium:
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, promises awaited. RuntimeError where it throws."""
+        """The value of an expression in the page, with promises awaited. RuntimeError if it throws."""
         found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"].get("exception", {}).get("description", script))
         return found["result"].get("value")
 
     def wait(self, script: str) -> None:
-        """Wait until an expression is true; TimeoutError with what the page complained of."""
+        """Wait until an expression is true; TimeoutError with the page's errors."""
         end = time.monotonic() + PATIENCE
         while not self.run(f"!!({script})"):
             if time.monotonic() > end:
@@ -148,11 +148,11 @@ class Chromium:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def type(self, words: str) -> None:
-        """Write into what has the focus."""
+        """Insert text at the focus."""
         self.call("Input.insertText", text=words)
 
     def click(self, x: float, y: float, count: int = 1) -> None:
-        """Press and release the left button at a place of the window."""
+        """Click the left button at a position in the window."""
         for at in range(1, count + 1):
             for kind in ("mousePressed", "mouseReleased"):
                 self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=at)
@@ -163,16 +163,16 @@ class Chromium:
         self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=down, modifiers=modifiers)
 
     def size(self, width: int, height: int, *, scale: float = 1.0) -> None:
-        """The window's width and height, in pixels of style sheets."""
+        """Set the window's width and height in CSS pixels."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False
         )
 
     def theme(self, name: str) -> None:
-        """What the system prefers: dark or light."""
+        """Set the system's preferred colour scheme: dark or light."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
     def picture(self, path: Path) -> None:
-        """The window as it is, as PNG."""
+        """Save the window's content as PNG."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         path.write_bytes(b64decode(self.call("Page.captureScreenshot", format="png")["data"]))

@@ -1,4 +1,4 @@
-"""The pages of the commands: what each one's `--help` says. `python tests/command_pages.py` writes them."""
+"""Generates the commands' pages from their `--help`: `python tests/command_pages.py` writes them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _lines(name: str, what: str, parser: argparse.ArgumentParser) -> Iterator[st
                 continue
             value = "" if action.nargs == 0 else f" {_value(action)}"
             names = ", ".join(action.option_strings) or _value(action)
-            told = (action.help or "").replace("|", "\\|").replace("%%", "%")
-            yield f"| `{names}{value if action.option_strings else ''}` | {told} |"
+            help_text = (action.help or "").replace("|", "\\|").replace("%%", "%")
+            yield f"| `{names}{value if action.option_strings else ''}` | {help_text} |"
 
 
 def _value(action: argparse.Action) -> str:

@@ -1,4 +1,4 @@
-"""Random operands for operations that compute: kind by element type by attributes, one seed for each."""
+"""Random operands for computing operations: each kind with each element type and attributes, with a seed for each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILTERS = ("f32", "i8", "i8 tensor", "i4", "u8", "i16", "i16 narrow", "hybrid", 
 
 
 class Draw:
-    """Operands drawn at random, the same for the same name."""
+    """Operands drawn at random, determined by the name."""
 
     def __init__(self, name: str) -> None:
         self.rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -62,7 +62,7 @@ def per_tensor(scale: float, zero: int = 0) -> Quantization:
 
 
 def case(name: str, op: Op, operands: Sequence[Tensor], result: Quantization | None, *constant: int) -> Case:
-    """Dynamic-range sums are of integers and so exact, but for those of a transposed convolution (floats in LiteRT)."""
+    """Dynamic-range sums are of integers and so exact, except in a transposed convolution (floats in LiteRT)."""
     exact = name.startswith("hybrid") and not isinstance(op, TransposeConv2D)
     return Case(
         name,
@@ -79,7 +79,7 @@ def case(name: str, op: Op, operands: Sequence[Tensor], result: Quantization | N
 def filtered(
     draw: Draw, kind: str, x: Sequence[int], weight: Sequence[int], outputs: int, axis: int
 ) -> tuple[Tensor, Tensor, Tensor, Quantization | None]:
-    """Input, filter, bias and the result's quantisation of a layer with filters; their outputs lie along `axis`."""
+    """Input, filter, bias and result quantisation of a layer with filters, whose outputs are along `axis`."""
     if kind == "f32":
         return draw.real(x), draw.real(weight), draw.real((outputs,)), None
     if kind.startswith("hybrid"):
@@ -219,7 +219,7 @@ def reductions() -> Iterator[Case]:
         if logical is not (kind == "bool") or (reduction is Reduction.PROD and kind == "u8"):
             continue
         if reduction is Reduction.SUM and kind in ("i8", "i16"):
-            continue  # LiteRT's reference kernel leaves the sums' scale out
+            continue  # LiteRT's reference kernel ignores the scale of the sums
         name = f"{kind} {shape} {axes} {keep}"
         x = _any(Draw(name), kind, shape)
         result = x[1] if reduction in (Reduction.MAX, Reduction.MIN) or x[1] is None else _STORED[kind][2]

@@ -1,8 +1,8 @@
-"""Every test checks something: checks are counted, and a test that passes without one fails.
+"""Every test must check something: checks are counted, and a test that passes without one fails.
 
-A check is an `assert` that held, in a test or in a module of the tests that is named below, a call of one of NumPy's
-`assert_` functions, a comparison of the backends' conformance kit, or a `pytest.raises` or `pytest.warns`: these fail
-the test themselves where nothing is raised.
+A check is an `assert` that held (in a test or in a module of the tests listed below), a call of one of NumPy's
+`assert_` functions, a comparison by the backends' conformance kit, or a `pytest.raises` or `pytest.warns`, which fail
+the test themselves if nothing is raised.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ CHECKING = (
     "recurrent_trials",
     "verdict",
 )
-"""Packages and modules that hold assertions for tests; those in test files are counted without being listed."""
+"""Packages and modules with assertions for tests; those in test files are counted without being listed."""
 
 pytest.register_assert_rewrite(*CHECKING)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell that starts the suite in the background has it ignore interrupts, and so would all that tests interrupt.
+    # A shell that starts the suite in the background makes it ignore interrupts, and so would the processes that tests
+    # interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate), database=None)
-"""For who only asks whether a test fails: the smallest example takes long to find."""
+"""Skips shrinking, for runs that only need to know whether a test fails: finding the smallest example is slow."""
 
 
 class Count:
-    """How many checks the current test has made."""
+    """The number of checks that the current test has made."""
 
     def __init__(self) -> None:
         self.checks = 0
 
     def counting(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, each call of which is a check."""
+        """The function, with each call counted as a check."""
 
         @wraps(function)
         def counted(*given: Any, **named: Any) -> Any:
@@ -74,8 +75,9 @@ pytest.warns = COUNT.counting(pytest.warns)  # type: ignore[assignment]
 
 
 def _passed() -> bool:
-    """What an assertion that held asks: whether to write out, for plugins, what was compared. That would take longer
-    than most comparisons."""
+    """Called for each assertion that holds, to ask whether to write out the compared values for plugins. That would
+    take longer than most comparisons.
+    """
     COUNT.checks += 1
     return False
 

@@ -1,7 +1,8 @@
-"""A decoder's step in the forms in which models keep their caches, for tests and for measurements.
+"""A decoder's step with its caches in each form that models use, for tests and benchmarks.
 
-A token is multiplied by weights, its key and value are put into caches of so many positions, and attention looks at the
-last `WINDOW` of them: what a step takes depends on the number of positions only where caches are copied.
+A token is multiplied by weights, its key and value are written to caches with room for a number of positions, and
+attention reads the last `WINDOW` of them. So a step's time depends on the number of positions only if caches are
+copied.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ F32, I32 = DType.FLOAT32, DType.INT32
 WINDOW = 16
 
 Put = Callable[[Builder, int, int, int], int]
-"""A cache with a row put at a position."""
+"""Returns the cache with a row written at a position."""
 
 
 def put(b: Builder, cache: int, row: int, position: int) -> int:
@@ -45,7 +46,7 @@ def put_hlo(b: Builder, cache: int, row: int, position: int) -> int:
 
 
 def put_twice(b: Builder, cache: int, row: int, position: int) -> int:
-    """What is put first is overwritten; both through another shape."""
+    """Writes a row and then overwrites it, both through another shape."""
     rows = b.add(Reshape(shape_of(b, cache)[1:]), cache)
     flat = b.add(Reshape(shape_of(b, row)[1:]), row)
     zero = b.constant(np.int32([0]))
@@ -55,7 +56,7 @@ def put_twice(b: Builder, cache: int, row: int, position: int) -> int:
 
 
 def put_slices(b: Builder, cache: int, row: int, position: int) -> int:
-    """As ONNX's ScatterND does it, twice at the same place."""
+    """As ONNX's ScatterND does it, twice at the same position."""
     at = b.add(Concat(1), b.constant(np.int32([[0]])), b.add(Reshape((1, 1)), position))
     places, rows = b.add(Concat(0), at, at), b.add(Reshape(shape_of(b, row)[1:]), row)
     other = b.constant(np.full(shape_of(b, rows), 9, np.float32))
@@ -80,7 +81,7 @@ def shape_of(b: Builder, operand: int) -> tuple[int, ...]:
 
 
 def step(b: Builder, caches: tuple[int, int], heads: int, n: int, put: Put) -> tuple[int, tuple[int, int], int]:
-    """A step on these caches `[1, positions, heads, n]`: its result, the caches after it, and a check that may fail."""
+    """A step on caches `[1, positions, heads, n]`: its result, the updated caches, and a check that may fail."""
     model, rng = heads * n, np.random.default_rng(0)
     x, position = b.input(TensorType(F32, (1, model)), "x"), b.input(TensorType(I32, (1,)), "position")
     failing = b.input(TensorType(I32, (1,)), "index")
@@ -155,7 +156,7 @@ def with_attention(positions: int, tokens: int = 1, heads: int = 2, n: int = 4) 
 
 
 def inputs(number: int, heads: int = 2, n: int = 4, index: int = 0) -> dict[str, Array]:
-    """What step `number` is given; an index above 1 makes it fail."""
+    """The inputs of step `number`; an index above 1 makes it fail."""
     x = np.random.default_rng(number).standard_normal((1, heads * n), np.float32)
     return {"x": x, "position": np.int32([3 * number]), "index": np.int32([index])}
 
@@ -178,8 +179,8 @@ def expected(steps: int, positions: int, first: float, heads: int = 2, n: int = 
 
 
 def copied_bytes(program: Any, tensors: Any) -> Mapping[str, int]:
-    """How many bytes the native commands of a program's entry copy, by the kind of their kernels."""
-    # Only what measures native code needs the backend's own modules.
+    """The bytes copied by the native commands of a program's entry, by kernel kind."""
+    # Only measurements of native code need the backend's own modules.
     from onert_llvm.command.command import Area
     from onert_llvm.runtime.native_kernel import is_idle
 

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "onert" / "serve" / "protocol"
 
 
 def compiled() -> bytes:
-    """The file's descriptor, as `protoc` makes it."""
+    """The file's descriptor, as `protoc` compiles it."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from grpc_tools import protoc
 

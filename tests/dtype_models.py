@@ -14,7 +14,7 @@ from onert.ir import Array, DType, Quantization
 
 @frozen
 class Kind:
-    """An element type as the table of probes names it: `int8q` is int8 with a scale."""
+    """An element type as named in the table of probes: `int8q` is int8 with a scale."""
 
     name: str
 
@@ -80,7 +80,7 @@ def _elements(kind: Kind, shape: tuple[int, ...], role: str, rng: np.random.Gene
 
 
 def _filter_types(kind: Kind, role: str, outputs: int) -> tuple[Kind, Quantization | None]:
-    """What weights and biases are stored as beside activations of a kind."""
+    """The storage types of weights and biases for activations of a kind."""
     if role == "weights":
         if kind.name == "uint8q":
             return kind, Quantization((float(np.float32(0.02)),), (131,))
@@ -94,9 +94,9 @@ def _filter_types(kind: Kind, role: str, outputs: int) -> tuple[Kind, Quantizati
 def build(
     code: str, kind: Kind, recipe: Recipe, result: DType | None = None, draw: int = 0
 ) -> tuple[bytes, list[Array]]:
-    """The model of an operator in an element type (with results of another type, of `result`), and its inputs.
+    """The model of an operator in an element type (with results of type `result` if given), and its inputs.
 
-    Other numbers for `draw` give other elements.
+    Other values of `draw` give other elements.
     """
     rng = np.random.default_rng((zlib.crc32(f"{code} {kind.name}".encode()), draw))
     model = Model()

@@ -1,4 +1,4 @@
-"""For every builtin operator how a model of just it is made: operands, results and options."""
+"""How to build a one-operator model for every builtin operator: operands, results and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onert.ir import Array, DType
 
 @frozen
 class Of:
-    """An operand of the probed element type; `role` says what its elements are like."""
+    """An operand of the probed element type; `role` determines its elements."""
 
     shape: tuple[int, ...]
     constant: bool = False
@@ -24,7 +24,7 @@ class Of:
 Operand = Of | Array | None
 """An array is a constant of its own type."""
 Result = tuple[tuple[int, ...], DType | None]
-"""A result's shape, and its type where it is not the probed one."""
+"""A result's shape, and its type if it differs from the probed one."""
 
 
 @frozen
@@ -33,9 +33,9 @@ class Recipe:
     results: tuple[Result, ...]
     options: Options | None = None
     ranges: str = ""
-    """The operator's own range of results: `softmax`, `tanh`, `log_softmax`."""
+    """The operator's fixed range of results: `softmax`, `tanh`, `log_softmax`."""
     growth: float = 1.0
-    """How much larger than the operands' the results' scale is, so that they do not saturate."""
+    """Ratio of the results' scale to the operands', chosen so that results do not saturate."""
 
 
 def of(*shape: int, role: str = "", constant: bool = False) -> Of:

@@ -1,4 +1,4 @@
-"""The shared models that leave dimensions open, and the shapes of their inputs for a length."""
+"""The shared models with dynamic dimensions, and the shapes of their inputs for a length."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @frozen
 class Dynamic:
-    """A model in a file of the shared ones, and what changes of it.
+    """A model in a shared file, and the dimension of it that varies.
 
-    `shapes` are those of inputs that change for a length; another input has the model's, and 1 where that leaves a
-    dimension open. Lengths go up to `most`: so far the time of a run grows a few times.
+    `shapes` returns the shapes of the inputs that vary with the length; other inputs have the model's shape, with
+    dynamic dimensions set to 1. Lengths go up to `most`, at which a run takes a few times longer.
     """
 
     file: str
@@ -30,12 +30,12 @@ class Dynamic:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """A name that distinguishes it from the others."""
         package, _, model = self.file.rpartition("/")[2].rpartition("__")
         return f"{' '.join(filter(None, (package.partition('-')[0], model)))} by {self.changed}"
 
     def inputs(self, infos: Sequence[TensorInfo], length: int, seed: int = 0) -> dict[str, Any]:
-        """Arrays of a length for a program's inputs: a sampling rate where an integer is asked for."""
+        """Arrays of a length for a program's inputs; an integer scalar is taken for a sampling rate."""
         draw, shapes = np.random.default_rng(seed), self.shapes(length)
         found = {}
         for info in infos:
@@ -90,4 +90,4 @@ ALL = (
     Dynamic("onnx/silero_vad-6.2.3__silero_vad_half.onnx", "batch", _voices("input", 512, 128, "state")),
     Dynamic("onnx/silero_vad-6.2.3__silero_vad_op18_ifless.onnx", "batch", _voices("input", 512, 128, "state")),
 )
-"""All but ocr_dr, whose loop refuses any batch but 1 in LiteRT too."""
+"""All but ocr_dr, whose loop also refuses any batch but 1 in LiteRT."""

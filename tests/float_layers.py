@@ -1,4 +1,4 @@
-"""Layers that networks of floats have beyond plain convolutions, for `bench/float_networks.py`."""
+"""Layers of float networks beyond plain convolutions, for `bench/float_networks.py`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NONE, RELU, WINDOW, Tensor = _NONE, _RELU, _WINDOW, _Tensor
 
 
 class Kinds(Network):
-    """A graph of floats under construction, with the layers that these networks have beyond convolutions."""
+    """A float graph under construction, with layers beyond convolutions."""
 
     def given(self, *shape: int) -> Tensor:
         """An input."""
         return Tensor(self.graph.input(DType.FLOAT32, shape), shape)
 
     def operator(self, code: str, inputs: Sequence[Tensor | int], shape: Sequence[int], **fields: object) -> Tensor:
-        """An operator whose options' table is named like it."""
+        """An operator whose options table has the operator's name by default."""
         table = fields.pop("table", "".join(w.capitalize() for w in code.split("_")) + "Options")
         return self._make(code, inputs, tuple(shape), (str(table), fields))
 
@@ -37,7 +37,7 @@ class Kinds(Network):
         return self.operator(code, [x], x.shape, **{"table": "ReshapeOptions", **fields})
 
     def binary(self, code: str, x: Tensor, y: Tensor | int, activation: int = NONE) -> Tensor:
-        """ADD, SUB or MUL with a tensor of a shape that broadcasts to `x`'s, or a constant."""
+        """ADD, SUB or MUL with a constant or a tensor that broadcasts to `x`'s shape."""
         return self.operator(code, [x, y], x.shape, fusedActivationFunction=activation)
 
     def swish(self, x: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class Kinds(Network):
     def depthwise(
         self, x: Tensor, window: int = 3, stride: int = 1, activation: int = RELU, line: bool = False
     ) -> Tensor:
-        """A depthwise convolution, of a window of one row where pictures are lines."""
+        """A depthwise convolution, with a one-row window if the image is a line."""
         _, height, width, c = x.shape
         rows = 1 if line else window
         kernel = self.rng.standard_normal((1, rows, window, c), np.float32) * np.float32(np.sqrt(2 / (rows * window)))
@@ -62,7 +62,7 @@ class Kinds(Network):
         return self._make("DEPTHWISE_CONV_2D", inputs, shape, ("DepthwiseConv2DOptions", options))
 
     def line(self, x: Tensor, n: int, window: int, stride: int = 1, activation: int = NONE) -> Tensor:
-        """A convolution along a line [1, 1, time, channels], without padding where it strides."""
+        """A convolution along a line [1, 1, time, channels], without padding if it strides."""
         _, _, width, c = x.shape
         options = {
             **WINDOW, "padding": int(stride > 1), "strideW": stride, "strideH": 1,
@@ -73,7 +73,7 @@ class Kinds(Network):
         return self._make("CONV_2D", [x, *weights], (1, 1, wide, n), ("Conv2DOptions", options))
 
     def dilated(self, x: Tensor, n: int, window: tuple[int, int], rate: int, activation: int = RELU) -> Tensor:
-        """A convolution whose window sees every so many pixels."""
+        """A convolution with a dilated window."""
         options = {
             "dilationWFactor": rate, "dilationHFactor": rate if window[0] > 1 else 1, "padding": 0, "strideW": 1,
             "strideH": 1, "fusedActivationFunction": activation,
@@ -89,7 +89,7 @@ class Kinds(Network):
         return self._make("CONV_2D", [x, *self._weights(n, 3, 3, c // groups)], shape, ("Conv2DOptions", options))
 
     def transposed(self, x: Tensor, n: int, window: int = 2, stride: int = 2, activation: int = NONE) -> Tensor:
-        """A transposed convolution that makes pictures `stride` times as large, and its bias."""
+        """A transposed convolution with bias that enlarges images by `stride`."""
         _, height, width, c = x.shape
         shape = (1, height * stride, width * stride, n)
         kernel = self.rng.standard_normal((n, window, window, c), np.float32) * np.float32(np.sqrt(2 / c) / window)
@@ -106,7 +106,7 @@ class Kinds(Network):
         return self._make("AVERAGE_POOL_2D", [x], (1, high, wide, n), ("Pool2DOptions", options))
 
     def kept_mean(self, x: Tensor, *axes: int) -> Tensor:
-        """The mean along axes that stay, as 1."""
+        """The mean along axes that are kept with length 1."""
         shape = tuple(1 if at in axes else d for at, d in enumerate(x.shape))
         return self._make("MEAN", [x, self.ints(*axes)], shape, ("ReducerOptions", {"keepDims": True}))
 
@@ -139,7 +139,7 @@ class Kinds(Network):
         return self.operator("TRANSPOSE", [x, self.ints(*order)], [x.shape[at] for at in order])
 
     def cut(self, x: Tensor, start: int, n: int) -> Tensor:
-        """Some of the last axis."""
+        """A slice of the last axis."""
         begin, size = [0] * (len(x.shape) - 1) + [start], [*x.shape[:-1], n]
         return self.operator("SLICE", [x, self.ints(*begin), self.ints(*size)], size)
 
@@ -162,7 +162,7 @@ class Kinds(Network):
         return self.dense(self.shaped(self.turned(found, 0, 2, 1, 3), batch, rows, c), c)
 
     def encoder(self, x: Tensor, heads: int) -> Tensor:
-        """A block of a transformer that normalises first."""
+        """A pre-norm transformer block."""
         x = self.binary("ADD", x, self.attention(self.normal(x, 2), heads))
         c = x.shape[2]
         return self.binary("ADD", x, self.dense(self.gelu(self.dense(self.normal(x, 2), 4 * c)), c))

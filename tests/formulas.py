@@ -1,4 +1,4 @@
-"""Definitions written as plain loops over elements, for what a case must give; slow and obvious."""
+"""Definitions of operations as plain loops over elements, for expected results; slow and obvious."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def spread(shape: Sequence[int], low: int, high: int, step: int = 37) -> Array:
 
 
 def floats(shape: Sequence[int], step: int = 37) -> Array:
-    """Multiples of 1/8 between -3 and 3: products and sums of them are exact in float32; float32."""
+    """Multiples of 1/8 between -3 and 3, whose products and sums are exact in float32; float32."""
     return (spread(shape, -24, 24, step) / 8).astype(np.float32)
 
 
 def placement(size: int, window: int, stride: int, dilation: int, padding: Padding | Margins) -> tuple[int, int]:
-    """Outputs along an axis, and the padding in front, as TensorFlow's documentation of convolution gives them.
+    """Outputs along an axis, and the padding in front, as in TensorFlow's documentation of convolution.
 
-    Explicit padding is that of the only axis: as many zeros, then VALID.
+    Explicit padding is for the only axis: it adds that many zeros, followed by VALID.
     """
     extent = (window - 1) * dilation + 1
     if isinstance(padding, Margins):
@@ -50,7 +50,7 @@ def _placed(sizes: Sequence[int], axes: Sequence[Axis], padding: Padding | Margi
 def windows(
     sizes: Sequence[int], axes: Sequence[Axis], padding: Padding | Margins
 ) -> Iterator[tuple[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]]]:
-    """Each output's index, with (index in the window, index in the input) of the elements inside the input."""
+    """For each output its index, with (index in the window, index in the input) of all elements inside the input."""
     placed = _placed(sizes, axes, padding)
     for out in product(*(range(p[0]) for p in placed)):
         found = []

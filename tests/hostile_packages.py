@@ -1,6 +1,6 @@
-"""Packages as an enemy might write them, by kind: what is in each, and what the sentence that refuses it says.
+"""Packages as an attacker might write them, by kind: their content, and what the error that refuses them says.
 
-Every kind has its relatives at three sizes where it has a size.
+Kinds that have a size come in three sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def manifest(**keys: Any) -> bytes:
 
 
 def _keys(*pairs: str) -> bytes:
-    """A manifest with keys and values as they stand."""
+    """A manifest with literal keys and values."""
     return ("{" + ", ".join([*pairs, f'"models": ["{MODEL}"]']) + "}").encode()
 
 
@@ -129,7 +129,7 @@ def zipped(content: dict[str, bytes], method: int = 8) -> bytes:
     return write_zip(*(Entry(name, data, method) for name, data in content.items()))
 
 
-# ---- what may lie where a file is expected
+# ---- what may stand where a file is expected
 
 
 def _loop(path: Path) -> None:
@@ -152,7 +152,7 @@ def _device(path: Path) -> None:
 def _socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         here = os.getcwd()
-        os.chdir(path.parent)  # the address of a socket is short, a temporary folder's path is not
+        os.chdir(path.parent)  # a socket's address must be short, and a temporary folder's path is not
         try:
             made.bind(path.name)
         finally:

@@ -1,9 +1,9 @@
-"""Decoders of language as today's converters write them for TFLite, with random weights, and the same in NumPy.
+"""Language model decoders as today's converters write them for TFLite, with random weights, and the same in NumPy.
 
-Two signatures share their caches, which are inputs and outputs by the same names: `prefill` takes tokens and gives
-nothing but the caches, `decode` takes one and gives the scores of the next. Attention has fewer heads of keys than of
-queries, positions are rotated, norms are root-mean-square ones in composites, the layers between have SiLU gates.
-Weights are integers with a scale for each row, or one for each run of 32 (`blocks`).
+Two signatures share their caches, which are inputs and outputs by the same names: `prefill` takes tokens and returns
+only the caches, `decode` takes one token and also returns the next one's scores. Attention has fewer key heads than
+query heads, rotary positions, RMS norms in composites, and gated SiLU layers in between. Weights are integers with a
+scale for each row, or one for each run of 32 (`blocks`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ F32, I32 = DType.FLOAT32, DType.INT32
 
 @frozen
 class Sizes(Value):
-    """A decoder's sizes; `positions` is what its caches have room for."""
+    """A decoder's sizes; `positions` is the capacity of its caches."""
 
     layers: int = 12
     heads: int = 12
@@ -58,7 +58,7 @@ class Sizes(Value):
 
 @frozen(eq=False)
 class Matrix:
-    """Integers `[n, k]` of so many bits, and scales `[n, runs]` that float16 can hold."""
+    """Integers `[n, k]` of `bits` bits, and scales `[n, runs]` that are exact in float16."""
 
     integers: Array
     scales: Array
@@ -73,7 +73,7 @@ class Matrix:
 
 @frozen(eq=False)
 class Weights:
-    """All that a decoder has learnt: matrices by layer and name, factors of norms, rows for tokens, the last matrix."""
+    """A decoder's parameters: matrices by layer and name, norm factors, token embeddings, the output matrix."""
 
     sizes: Sizes
     layers: Sequence[Mapping[str, Matrix]]
@@ -83,7 +83,7 @@ class Weights:
 
 
 def weights(sizes: Sizes, bits: int, blocks: bool, seed: int = 0) -> Weights:
-    """Random ones that keep activations near one."""
+    """Random weights that keep activations near one."""
     rng = np.random.default_rng(seed)
 
     def matrix(n: int, k: int, bits: int, blocks: bool, deviation: float) -> Matrix:
@@ -106,7 +106,7 @@ def weights(sizes: Sizes, bits: int, blocks: bool, seed: int = 0) -> Weights:
 
 @define
 class Oracle:
-    """The decoder in float32, its caches `[layer, heads, positions, n]`; a call gives the scores of all its tokens."""
+    """The decoder in float32, with caches `[layer, heads, positions, n]`; a call returns the scores of all its tokens."""
 
     given: Weights
     keys: Array = field(init=False)
@@ -152,7 +152,7 @@ def _angles(n: int) -> Array:
 
 
 def _rotated(x: Array, places: Array) -> Array:
-    """Element i and element i + n / 2 are turned together."""
+    """Rotate elements i and i + n / 2 as a pair."""
     angles = places[:, None] * _angles(x.shape[-1])
     sin, cos = np.sin(angles).astype(np.float32), np.cos(angles).astype(np.float32)
     one, two = np.split(x, 2, -1)
@@ -163,10 +163,10 @@ def _rotated(x: Array, places: Array) -> Array:
 
 
 def decoder(given: Weights, prefill: int = 128) -> bytes:
-    """A model with the signatures `prefill` of so many tokens, and `decode`.
+    """A model with the signatures `prefill` for `prefill` tokens, and `decode` for one.
 
-    Inputs are `tokens` [1, count] and `positions` [count], int32, and the caches `keys_0`, `values_0`, ... of
-    [1, heads, positions, n]; outputs are the caches and, of `decode`, `scores` [1, 1, vocabulary].
+    Inputs are `tokens` [1, count] and `positions` [count], int32, and the caches `keys_0`, `values_0`, ... of [1,
+    heads, positions, n]; outputs are the caches and, for `decode`, `scores` [1, 1, vocabulary].
     """
     writer = _Writer(given, Model())
     for name, count in (("decode", 1), ("prefill", prefill)):
@@ -222,7 +222,7 @@ class _Writer:
         return found
 
     def body(self, count: int) -> int:
-        """The subgraph of a norm of so many rows."""
+        """The subgraph of a norm of `count` rows."""
         if count not in self._bodies:
             self._bodies[count] = len(self.model.table.subgraphs)
             g = _Ops(self, self.model.graph(f"norm_{count}"), count)
@@ -237,7 +237,7 @@ class _Writer:
 
 @define
 class _Ops:
-    """Operators of one subgraph, which works on so many tokens."""
+    """Operators of one subgraph that works on `count` tokens."""
 
     writer: _Writer
     graph: Graph
@@ -320,7 +320,7 @@ class _Ops:
         return cos, sin
 
     def rotated(self, x: int, turns: tuple[int, int]) -> int:
-        """Halves of each head turned together."""
+        """Each head's two halves rotated as pairs."""
         cos, sin = turns
         half = (*self.shape(x)[:-1], self.shape(x)[-1] // 2)
         one, two = self.graph.tensor(F32, half), self.graph.tensor(F32, half)
@@ -331,13 +331,13 @@ class _Ops:
         return self.made("CONCATENATION", [left, right], self.shape(x), ("ConcatenationOptions", {"axis": 3}))
 
     def start(self, places: int) -> int:
-        """Where new rows go in a cache."""
+        """The start indices of new rows in a cache."""
         zero, one = self.ints(0), self.ints(1)
         first = places if self.count == 1 else self.made("SLICE", [places, zero, one], (1,), ("SliceOptions", {}), I32)
         return self.made("CONCATENATION", [zero, zero, first, zero], (4,), ("ConcatenationOptions", {}), I32)
 
     def seen(self, places: int) -> int:
-        """What is added to scores: nothing where a token may look, else the least there is. [1, 1, rows, positions]"""
+        """The attention mask added to scores: 0 where a token may look, else -inf; [1, 1, rows, positions]."""
         s = self.writer.given.sizes
         numbers = self.graph.constant(np.arange(s.positions, dtype=np.int32)[None])
         below = self.reshaped(places, (self.count, 1), I32)
@@ -354,7 +354,7 @@ class _Ops:
         return self.reshaped(repeated, (1, 1, *self.shape(repeated)))
 
     def attended(self, query: int, keys: int, values: int, seen: int) -> int:
-        """Rows of all heads: softmax of products with keys, times values."""
+        """Attention rows of all heads: softmax of products with keys, times values."""
         s = self.writer.given.sizes
         rows = (1, s.key_heads, s.heads // s.key_heads * self.count)
         scale = self.graph.constant(np.float32(s.size**-0.5))

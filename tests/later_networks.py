@@ -1,4 +1,4 @@
-"""Networks of floats of later years, and of other tasks than classes, for `bench/float_networks.py`."""
+"""Float networks of later years, and for tasks other than classification, for `bench/float_networks.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from float_layers import NONE, RELU, Kinds, Tensor
 
 
 def mobilenet_v4(net: Kinds) -> Tensor:
-    """MobileNetV4 small: inverted bottlenecks with a depthwise convolution before them, in the middle, or both."""
+    """MobileNetV4 small: inverted bottlenecks with a depthwise convolution in front, in the middle, or both."""
 
     def block(x: Tensor, n: int, widening: int, before: int, middle: int, stride: int) -> Tensor:
         y = net.depthwise(x, before, 1 if middle else stride, NONE) if before else x
@@ -28,7 +28,9 @@ def mobilenet_v4(net: Kinds) -> Tensor:
 
 
 def efficientnet_v2(net: Kinds) -> Tensor:
-    """EfficientNetV2's beginning: widened 3x3 convolutions, then excited depthwise ones, by SiLU."""
+    """The start of EfficientNetV2: fused inverted bottlenecks, then depthwise ones with squeeze and excitation, all by
+    SiLU.
+    """
     x = net.silu(net.picture(128), 24, 3, 2)
     for n, count, stride, widening in ((24, 2, 1, 1), (48, 3, 2, 4), (64, 3, 2, 4)):
         for block in range(count):
@@ -45,7 +47,7 @@ def efficientnet_v2(net: Kinds) -> Tensor:
 
 
 def mobilevit(net: Kinds) -> Tensor:
-    """MobileViT small: patches of 2 by 2 pixels whose pixels attend to those at the same place in all others."""
+    """MobileViT small: 2x2 patches, in which each pixel attends to those at the same place in all other patches."""
 
     def patches(x: Tensor, heads: int) -> Tensor:
         _, h, w, n = x.shape
@@ -72,7 +74,7 @@ def mobilevit(net: Kinds) -> Tensor:
 
 
 def swin(net: Kinds) -> Tensor:
-    """Swin's first two stages: attention within windows of 7 by 7 pixels, every other time shifted by 3."""
+    """Swin's first two stages: attention within windows of 7x7 pixels, shifted by 3 in every other block."""
 
     def rolled(x: Tensor, by: int) -> Tensor:
         for axis in (1, 2):
@@ -127,7 +129,7 @@ def ghostnet(net: Kinds) -> Tensor:
 
 
 def hrnet(net: Kinds) -> Tensor:
-    """HRNet, small: branches of three sizes whose pictures are resized and added to each other."""
+    """A small HRNet: branches of three resolutions, resized and added to one another."""
     x = net.convolution(net.convolution(net.picture(192), 32, 3, 2), 32, 3, 2)
     branches = [x, net.convolution(x, 64, 3, 2), net.convolution(net.convolution(x, 64, 3, 2), 128, 3, 2)]
     for _ in range(2):
@@ -152,7 +154,7 @@ def hrnet(net: Kinds) -> Tensor:
 
 
 def crnn(net: Kinds) -> Tensor:
-    """The convolutions of a reader of lines of text (32 by 256 pixels), and attention in the place of its memories."""
+    """The convolutions of a text line reader (32 x 256 pixels), with attention in place of its recurrent layers."""
     x = net.given(1, 32, 256, 1)
     for n, count in ((32, 1), (64, 1), (128, 2)):
         for _ in range(count):
@@ -165,7 +167,7 @@ def crnn(net: Kinds) -> Tensor:
 
 
 def conformer(net: Kinds) -> Tensor:
-    """Two blocks of a Conformer on 4 seconds: gated linear units, depthwise windows of 31 along a line, attention."""
+    """Two Conformer blocks on 4 seconds: gated linear units, depthwise windows of 31 along a line, attention."""
 
     def half(x: Tensor) -> Tensor:
         y = net.dense(net.swish(net.dense(net.normal(x, 2), 4 * 144)), 144)
@@ -185,7 +187,7 @@ def conformer(net: Kinds) -> Tensor:
 
 
 def wavenet(net: Kinds) -> Tensor:
-    """Dilated windows of 3 along a line of 1000 steps, gated by a hyperbolic tangent and a sigmoid."""
+    """WaveNet: dilated windows of 3 along a line of 1000 steps, gated by a hyperbolic tangent and a sigmoid."""
     x = net.line(net.given(1, 1, 1000, 32), 64, 3)
     kept = None
     for number in range(6):
@@ -211,7 +213,7 @@ def aspp(net: Kinds) -> Tensor:
 
 
 def repvgg(net: Kinds) -> Tensor:
-    """RepVGG A0, as it is deployed: 3x3 convolutions alone."""
+    """RepVGG A0 as deployed: only 3x3 convolutions."""
     x = net.picture(160)
     for n, count in ((48, 1), (48, 2), (96, 4), (192, 6), (640, 1)):
         for block in range(count):

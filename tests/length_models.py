@@ -1,4 +1,4 @@
-"""Models whose sizes are open, for tests of lengths."""
+"""Models with dynamic dimensions, for tests of lengths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def weights(*shape: int) -> Any:
 
 
 def pooled() -> Subgraphs:
-    """Windows that reach out of a picture, and margins."""
+    """Windows that extend beyond an image, and padding."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
     y = b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(weights(20, 3, 3, 3)), b.constant(weights(20)))
@@ -52,7 +52,7 @@ def pooled() -> Subgraphs:
 
 
 def _broadcast() -> Subgraphs:
-    """One length against another, either of which may be 1."""
+    """Two lengths that broadcast against each other; either may be 1."""
     b = Builder()
     x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
     both = b.add(Binary(BinaryKind.ADD), x, y)
@@ -60,7 +60,7 @@ def _broadcast() -> Subgraphs:
 
 
 def _attention() -> Subgraphs:
-    """Rows that look at one another."""
+    """Self-attention of rows."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
     scores = b.add(Softmax(1.0), b.add(BatchMatMul(adjoint_y=True), x, x))
@@ -70,7 +70,7 @@ def _attention() -> Subgraphs:
 
 
 def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[], Subgraphs]:
-    """Pictures that many times higher and wider, each element that of the nearest pixel."""
+    """An image enlarged by these factors, each element taken from the nearest pixel."""
 
     def made() -> Subgraphs:
         b = Builder()
@@ -83,7 +83,7 @@ def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[],
 
 
 def interpolated(how: Interpolation, scale: float, axes: tuple[int, int]) -> Callable[[], Subgraphs]:
-    """Pictures that many times higher and wider, by a rule that no number of pixels follows alike."""
+    """An image scaled by a factor, whose interpolation weights differ from pixel to pixel."""
 
     def made() -> Subgraphs:
         b = Builder()
@@ -94,7 +94,7 @@ def interpolated(how: Interpolation, scale: float, axes: tuple[int, int]) -> Cal
 
 
 def _recurrent() -> Subgraphs:
-    """A layer whose state begins with zeros, as many as there are rows."""
+    """A recurrent step whose initial state has as many rows as the input."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
     rows = b.add(
@@ -108,7 +108,7 @@ def _recurrent() -> Subgraphs:
 
 
 def _steps() -> Subgraphs:
-    """A loop over steps, and the last of its outputs beside the first."""
+    """A GRU over steps, and the last of its outputs beside the first."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 1, 4)), "x")
     given = (weights(9, 4), weights(9), weights(9, 3), weights(9), np.zeros((1, 3), np.float32))
@@ -120,7 +120,7 @@ def _steps() -> Subgraphs:
 
 
 def _heads() -> Subgraphs:
-    """Products of several batches, one side the same for some of them."""
+    """Batched matrix products, one of them with an operand shared by several batches."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3, 5, 4)), "x")
     own = b.add(BatchMatMul(), x, b.constant(weights(3, 4, 6)))
@@ -128,7 +128,7 @@ def _heads() -> Subgraphs:
 
 
 def branches() -> Subgraphs:
-    """Two layers that need not wait for one another."""
+    """Two layers that do not depend on each other."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
     both = [b.add(FullyConnected(), x, b.constant(weights(5, 4))) for _ in range(2)]
@@ -136,14 +136,14 @@ def branches() -> Subgraphs:
 
 
 def _products() -> Subgraphs:
-    """Products of matrices, one for each of a batch."""
+    """Matrix products, one for each batch item."""
     b = Builder()
     x, y = (b.input(TensorType(DType.FLOAT32, shape), n) for n, shape in (("x", (2, 5, 8)), ("y", (2, 8, 7))))
     return b.model([b.add(BatchMatMul(), x, y)])
 
 
 def _grid() -> Subgraphs:
-    """The middles of pixels, counted in floats, beside the pixels: as detectors place their boxes."""
+    """Pixel centres counted in floats, concatenated with the pixels, as detectors place their boxes."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
     at, one = b.constant(0, dtype=DType.INT32), b.constant(np.float32(1))
@@ -156,7 +156,7 @@ def _grid() -> Subgraphs:
 
 
 def _widened() -> Subgraphs:
-    """A transposed convolution to a size that is computed of the picture's."""
+    """A transposed convolution to a size computed from the image's."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
     sizes = b.add(ShapeOf(DType.INT32), x)
@@ -166,7 +166,7 @@ def _widened() -> Subgraphs:
 
 
 def _asked() -> Subgraphs:
-    """What a network is told of sizes, which nothing before the run can know for all lengths."""
+    """A value computed from the sizes that cannot be known before the run for all lengths."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
     count = b.add(Cast(DType.FLOAT32), b.add(ShapeOf(DType.INT32), x))
@@ -176,7 +176,7 @@ def _asked() -> Subgraphs:
 
 
 def _parted() -> Subgraphs:
-    """Heads of an attention, cut by sizes that are computed, and put together again."""
+    """Attention heads, split by computed sizes and merged again."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
     sizes = b.add(ShapeOf(DType.INT64), x)
@@ -192,8 +192,8 @@ def _parted() -> Subgraphs:
 
 
 def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable[[], Subgraphs]:
-    """A picture with its channels in front, in a size that is computed in floats and rounded, each element the nearest
-    one; and so many zeros as its width has then.
+    """A channels-first image resized to a size that is computed in floats and rounded, by the nearest pixel; and as
+    many zeros as its new width.
     """
 
     def made() -> Subgraphs:
@@ -213,7 +213,7 @@ def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable
 
 
 def _first() -> Subgraphs:
-    """The first of so many rows, as a classifier takes that of its first token, and all of them."""
+    """The first of the rows, as a classifier reads its first token, and a layer on all of them."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
     first = b.add(Gather(0, 0), x, b.constant([0], dtype=DType.INT64))
@@ -221,7 +221,7 @@ def _first() -> Subgraphs:
 
 
 def _narrow() -> Subgraphs:
-    """A picture of two channels at last, of which neighbouring pixels are summed at a time."""
+    """A convolution to two channels, which sums several neighbouring pixels at a time."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 8)), "x")
     return b.model(
@@ -230,14 +230,14 @@ def _narrow() -> Subgraphs:
 
 
 def _reduced() -> Subgraphs:
-    """Sums and products of rows, short ones too."""
+    """Sums and products of rows, including short ones."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (70, 5)), "x")
     return b.model([b.add(Reduce(kind), x, b.constant(np.int32([-1]))) for kind in (Reduction.SUM, Reduction.PROD)])
 
 
 def _bytes() -> Subgraphs:
-    """Rows of bytes with the same added to each, which look at one another."""
+    """Self-attention of int8 rows with a constant added."""
     b = Builder()
     scale = (Quantization((0.05,), (3,)),)
     x = b.add(Quantize(DType.INT8), b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x"), quantization=scale)
@@ -248,7 +248,7 @@ def _bytes() -> Subgraphs:
 
 
 def _rounds() -> Subgraphs:
-    """As many rounds of a loop as there are rows, each of which picks one and takes longer the more there are."""
+    """A loop of as many rounds as rows; each picks one row and takes longer the more there are."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
     at, zero = b.constant(0, dtype=DType.INT32), b.constant(np.int32(0))
@@ -273,7 +273,7 @@ def _rounds() -> Subgraphs:
 
 
 def _bordered() -> Subgraphs:
-    """A row of zeros behind others, in a shape whose parts were taken apart and put together."""
+    """A row of zeros appended, in a shape that is unpacked and packed again."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4, 3)), "x")
     rows, _, width = b.add_many(Unpack(3), b.add(ShapeOf(DType.INT32), x))
@@ -282,7 +282,7 @@ def _bordered() -> Subgraphs:
 
 
 def _merged() -> Subgraphs:
-    """Axes merged by a shape that is multiplied together, as Keras writes the heads of attention."""
+    """Axes merged by a computed product of sizes, as Keras writes attention heads."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3, 2, 3)), "x")
     sizes, count = b.add(ShapeOf(DType.INT32), x), b.constant(np.int32(3))
@@ -291,7 +291,7 @@ def _merged() -> Subgraphs:
 
 
 def _triangle() -> Subgraphs:
-    """Rows weighed by a triangle of ones, as masks of attention are, and by numbers that are added up at places."""
+    """Rows weighted by a triangle of ones, as in attention masks, and by scattered sums."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
     sizes = b.add(ShapeOf(DType.INT32), x)
@@ -304,7 +304,7 @@ def _triangle() -> Subgraphs:
 
 
 def found() -> Subgraphs:
-    """Elements above 0, of which only a run knows how many there are: all but the first, the different ones."""
+    """The elements above 0, whose number only the run determines: all but the first, and the unique ones."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
     above = b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(0)))
@@ -317,7 +317,7 @@ def found() -> Subgraphs:
 
 
 def opened(model: Subgraphs) -> Package:
-    """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
+    """The model with all input dimensions dynamic, so that arrays determine the shapes."""
     graph, *called = model.subgraphs
     operands = tuple(
         evolve(o, signature_shape=(None,) * len(o.type.shape)) if at in graph.inputs else o

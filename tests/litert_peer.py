@@ -41,8 +41,8 @@ def one_operator(
     variables: Collection[int] = (),
     intermediates: Sequence[TensorType] = (),
 ) -> bytes:
-    """A model of one operator; `constants` are the inputs, by position, whose elements the file holds, `variables`
-    those that are state. An operator whose options are bytes is a custom one.
+    """A model of one operator. `constants` maps positions of inputs to elements stored in the file, `variables` are the
+    positions of state tensors. An operator whose options are bytes is a custom one.
     """
     model = schema.ModelT()
     model.version = 3
@@ -80,7 +80,7 @@ def one_operator(
 
 
 def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
-    """Newer operators have their table in a second union."""
+    """Set an operator's options; newer operators have their table in a second union."""
     second = not hasattr(schema.BuiltinOptions, table)
     written = getattr(schema, f"{table}T")()
     for field, value in fields.items():
@@ -93,7 +93,7 @@ def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
 
 
 def run(model: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> list[Array]:
-    """What LiteRT's kernels of a resolver give; RuntimeError or ValueError where it refuses the model."""
+    """The outputs of LiteRT's kernels of a resolver; RuntimeError or ValueError if LiteRT refuses the model."""
     return run_again(model, [inputs], resolver)[0]
 
 
@@ -136,7 +136,7 @@ def _tensor(model: Any, graph: Any, type_: TensorType, elements: Array | None) -
 
 
 def _packed(elements: Array, dtype: DType) -> Array:
-    """A tensor's bytes: two int4 a byte, the first in the low half."""
+    """A tensor's bytes: two int4 per byte, the first in the low half."""
     if dtype is not DType.INT4:
         return np.frombuffer(np.ascontiguousarray(elements).tobytes(), np.uint8)
     halves = elements.reshape(-1).astype(np.uint8) & 15

@@ -1,4 +1,4 @@
-"""Random LSTM layers: kind by options, one seed for each."""
+"""Random LSTM layers: each kind with all options, with a seed for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMS = tuple(
 def _lstm_layer(
     draw: Draw, inputs: int, cells: int, outputs: int, coupled: bool, peephole: bool, projection: bool
 ) -> None:
-    """The 17 operands of weights."""
+    """Draw the 17 weight operands."""
     for width, spread in ((inputs, 0.5), (outputs, 0.3)):
         for gate in range(4):
             draw.none() if coupled and gate == 0 else draw.weights((cells, width), spread)
@@ -61,12 +61,12 @@ def lstm() -> Iterator[Trial]:
                 draw.none() if coupled and gate == 0 else draw.real((cells,), 0.5)
         code, table, fields = _operator(steps, clip)
         trial = draw.trial(code, table, fields, [floats(*ends, outputs)])
-        # Normalisation multiplies what differs between the cells, however little that is.
+        # Normalisation amplifies differences between the cells, however small.
         yield evolve(trial, tolerance=1e-4) if normal else trial
 
 
 def long_hybrid() -> Iterator[Trial]:
-    """Sequences so long that one other rounding would show; sizes for which LiteRT computes whole vectors."""
+    """Sequences so long that a single different rounding would show, of sizes for which LiteRT uses full vectors."""
     for kind, form in product(KINDS[1:], FORMS):
         coupled, peephole, projection, normal = form
         words = [w for w, f in zip(("coupled", "peephole", "projection", "normalised"), form, strict=True) if f]
@@ -136,7 +136,7 @@ def bidirectional_lstm() -> Iterator[Trial]:
         batch, time, inputs, cells = (int(n) for n in draw.rng.integers(1, 7, 4))
         cells += 1
         if merge and not major:
-            batch = 1  # LiteRT's kernel then steps through the states by the width of the merged result
+            batch = 1  # otherwise LiteRT's kernel steps through the states by the width of the merged result
         outputs = int(draw.rng.integers(1, 6)) if projection else cells
         ends = (time, batch) if major else (batch, time)
         draw.input((*ends, inputs))
@@ -167,7 +167,7 @@ def integer_lstm() -> Iterator[Trial]:
         draw = Draw(" ".join(("integer", steps, *words, "clipped" if clip else "")).strip(), "integer")
         batch, time, inputs, cells = (int(n) for n in draw.rng.integers(1, 9, 4))
         cells += 1
-        # LiteRT's kernel misplaces peepholes where there are fewer outputs than cells.
+        # LiteRT's kernel misplaces peepholes if there are fewer outputs than cells.
         outputs = cells if peephole or not projection else int(draw.rng.integers(1, 9))
         ends = {"one": (batch,), "batch-major": (batch, time), "time-major": (time, batch)}[steps]
         h = per_tensor(0.008, 5)
@@ -203,7 +203,7 @@ def _integer_layer(draw: Draw, inputs: int, cells: int, outputs: int, form: tupl
 def narrow_lstm() -> Iterator[Trial]:
     """int8 with int8 products: coupled, normalised and projected.
 
-    The output gate's recurrent product is given no weight: LiteRT's kernel reads another scale for it.
+    The output gate's recurrent product gets a negligible scale, because LiteRT's kernel reads another one for it.
     """
     for seed, clip in product(range(6), (False, True)):
         draw = Draw(f"narrow {seed} clipped {clip}", "integer")

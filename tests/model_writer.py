@@ -1,4 +1,4 @@
-"""Writes TFLite models by hand, for LiteRT and onert to read the same bytes."""
+"""Writes TFLite models by hand, so that LiteRT and onert read the same bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-
 
 
 class _Circle:
-    """circle's schema, a class a module, as if it were one module."""
+    """circle's schema, which has one module per class, as if it were a single module."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -49,7 +49,7 @@ class Graph:
         data: Array | None = None,
         quantization: Quantization | None = None,
     ) -> int:
-        """A tensor, constant where its elements are given."""
+        """A tensor; it is constant if elements are given."""
         schema = self._model.schema
         tensor = schema.TensorT()
         tensor.name = f"{self.table.name.decode()}_{len(self.table.tensors)}".encode()
@@ -126,7 +126,7 @@ class Model:
         return len(self.table.buffers) - 1
 
     def signature(self, key: str, graph: Graph, names: tuple[Sequence[str], Sequence[str]] | None = None) -> None:
-        """A name for a subgraph; its inputs and outputs are called so, or by their tensors' numbers."""
+        """Name a subgraph; its inputs and outputs are called `names`, or `t` and the tensor's number."""
         found = self.schema.SignatureDefT()
         found.signatureKey = key.encode()
         found.subgraphIndex = self.table.subgraphs.index(graph.table)
@@ -151,7 +151,7 @@ class Model:
 
 
 def _give_options(schema: Any, operator: Any, table: str, fields: Mapping[str, Any]) -> None:
-    """Newer operators have their table in a second union."""
+    """Set an operator's options; newer operators have their table in a second union."""
     written = getattr(schema, f"{table}T")()
     for field, value in fields.items():
         assert hasattr(written, field), f"{table} has no {field}"
@@ -163,7 +163,7 @@ def _give_options(schema: Any, operator: Any, table: str, fields: Mapping[str, A
 
 
 def packed(data: Array, dtype: DType) -> bytes:
-    """A tensor's bytes in a file: elements of less than a byte share one, strings lie behind their offsets."""
+    """A tensor's bytes in a file: elements below a byte are packed, strings follow their offsets."""
     if dtype is DType.STRING:
         found = [bytes(x) for x in data.reshape(-1)]
         header = 4 * (len(found) + 2)
@@ -179,7 +179,7 @@ def packed(data: Array, dtype: DType) -> bytes:
 
 
 class LiteRt:
-    """LiteRT on a model: each call gives the next run's outputs; RuntimeError or ValueError where it refuses."""
+    """LiteRT on a model: each call returns the next run's outputs; RuntimeError or ValueError if LiteRT refuses it."""
 
     def __init__(self, model: bytes, resolver: str = "BUILTIN_WITHOUT_DEFAULT_DELEGATES") -> None:
         self._interpreter = interpreter.Interpreter(

@@ -1,4 +1,4 @@
-"""Cases with one thing changed, as a hostile file might have them."""
+"""Cases with one change, as a hostile file might contain."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _attribute(chance: random.Random, op: Op) -> Op:
 
 
 def _array(chance: random.Random, array: Array) -> Array:
-    """The same elements in another type, another shape, fewer or more of them, or hostile values."""
+    """The same elements with another type or shape, fewer or more of them, or hostile values."""
     match chance.randrange(6):
         case 0:
             if array.dtype == object:
@@ -122,7 +122,7 @@ def _array(chance: random.Random, array: Array) -> Array:
 
 
 def mutant(chance: random.Random, case: Case) -> Case:
-    """A case with an attribute, an operand, a quantisation or what is declared changed."""
+    """A case with a changed attribute, operand, operand quantisation or result quantisation."""
     kind = chance.randrange(4) if case.inputs else chance.choice((0, 3))
     if kind == 0:
         return evolve(case, op=_attribute(chance, case.op))
@@ -140,7 +140,7 @@ def mutant(chance: random.Random, case: Case) -> Case:
 
 
 def check_mutants(case: Case, context: Context | None = None, rounds: int = 25) -> None:
-    """Each mutant gives results of the types that were inferred, or one sentence."""
+    """Check that each mutant gives results of the inferred types, or one sentence."""
     chance = random.Random(case.name)
     for _ in range(rounds):
         changed = mutant(chance, case)

@@ -1,4 +1,4 @@
-"""The cases of ONNX's own test suite, and whether onert gives their results."""
+"""The cases of ONNX's own test suite, and whether onert reproduces their results."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from attrs import frozen
 
 KINDS = ("simple", "pytorch-operator", "pytorch-converted", "node")
 BACKENDS = (("reference",), ())
-"""The backends that cases run on: the meaning in NumPy, and what is there by default, native where it can be."""
+"""The backends that cases run on: the NumPy reference, and the default ones, native where possible."""
 
 
 @frozen(eq=False)
 class OnnxCase:
-    """A model, its inputs and what it must give, in tolerances of the suite."""
+    """A model, its inputs and expected results, and the suite's tolerances."""
 
     name: str
     model: bytes
@@ -29,10 +29,10 @@ class OnnxCase:
 
 @cache
 def cases(kind: str) -> dict[str, Any]:
-    """The suite's cases of a kind by name, their data not read yet."""
+    """The suite's cases of a kind by name, without their data."""
     from onnx.backend.test.loader import load_model_tests
 
-    with warnings.catch_warnings():  # the suite computes infinities and what is no number on purpose
+    with warnings.catch_warnings():  # the suite computes infinities and NaNs on purpose
         warnings.simplefilter("ignore")
         return {case.name: case for case in load_model_tests(kind=kind)}
 
@@ -71,7 +71,7 @@ def _values(folder: Path, side: str, declared: Any) -> Iterator[Any]:
 
 
 def problem(case: OnnxCase, *backends: str) -> str | None:
-    """What is wrong with onert's results of a case; None where they are the suite's."""
+    """What is wrong with onert's results for a case; None if they match."""
     import onert
     from onert.runtime.session import Backend
 
@@ -97,7 +97,7 @@ def _read(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Elements of less than a byte as bytes, as onert has them."""
+    """Sub-byte elements widened to bytes, as onert stores them."""
     value = _read(value)
     if isinstance(value, list):
         return [_plain(v) for v in value]
@@ -114,7 +114,7 @@ _NARROW = {"int2": np.int8, "int4": np.int8, "uint4": np.uint8, "uint2": np.uint
 
 
 def difference(mine: Any, theirs: Any, rtol: float, atol: float) -> str | None:
-    """How two arrays differ in shape, type or elements; None where they do not."""
+    """How two values differ in shape, type or elements; None if they do not."""
     if isinstance(theirs, list):
         if not isinstance(mine, list) or len(mine) != len(theirs):
             return "another sequence is expected"

@@ -1,4 +1,4 @@
-"""Real ONNX models in onnxruntime, and what they are given."""
+"""Real ONNX models in onnxruntime, and inputs for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def session_of(name: str) -> tuple[Path, Any]:
-    """A model's file, and onnxruntime's session on it; skips where one of them is not there."""
+    """A model's file, and an onnxruntime session on it; skips the test if either is missing."""
     runtime = pytest.importorskip("onnxruntime")
     path: Path = MODELS / f"{name}.onnx"
     if not path.is_file():
@@ -25,7 +25,7 @@ def session_of(name: str) -> tuple[Path, Any]:
 
 
 def drawn(session: Any, shapes: Shapes, seed: int) -> dict[str, Any]:
-    """Inputs of these shapes; an open dimension of another input is the batch, as are states'."""
+    """Inputs of these shapes; a dynamic dimension of any other input, such as a state, is the batch size."""
     draw, found = np.random.default_rng(seed), {}
     batch = next(iter(shapes.values()))[0] if shapes else 1
     for given in session.get_inputs():

@@ -1,4 +1,4 @@
-"""Models of one layer or two in ONNX, of which every size but the channels is open, for tests of lengths."""
+"""ONNX models of a layer or two, with all sizes dynamic except the channels, for tests of lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 RANDOM = np.random.default_rng(1)
 
 Dims = Sequence[int | str]
-"""A shape, of which open sizes have names."""
+"""A shape in which dynamic sizes have names."""
 
 
 def _weights(*shape: int) -> Any:
@@ -22,14 +22,14 @@ def _weights(*shape: int) -> Any:
 
 @frozen
 class Layer:
-    """A model with output `y`, its inputs' shapes, and the least and the greatest of each open size."""
+    """A model with output `y`, its inputs' shapes, and the smallest and largest value of each dynamic size."""
 
     content: bytes
     inputs: Mapping[str, Dims]
     sizes: Mapping[str, tuple[int, int]]
 
     def drawn(self, random: np.random.Generator, small: bool) -> dict[str, Any]:
-        """Inputs of random sizes, in the lower quarter where they are to be small."""
+        """Inputs of random sizes; if `small`, from the lower quarter of their ranges."""
         found = {
             name: int(random.integers(low, max(low + 1, high // 4 if small else high + 1)))
             for name, (low, high) in self.sizes.items()
@@ -39,7 +39,7 @@ class Layer:
 
 
 def layer(nodes: Sequence[NodeProto], inputs: Mapping[str, Dims], constants: Mapping[str, Any], **least: int) -> Layer:
-    """A layer whose open sizes go up to 4 (`n`), 60 (in pictures) or 110; `least` of some is more than 1."""
+    """A layer whose dynamic sizes go up to 4 (`n`), 50 (in images) or 110; `least` sets minimums other than 1."""
     given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs.items()]
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     graph = helper.make_graph(nodes, "layer", given, [helper.make_empty_tensor_value_info("y")], held)
@@ -56,7 +56,7 @@ def node(kind: str, inputs: str, output: str = "y", **attributes: Any) -> NodePr
 
 def conv(channels: int, filters: int, window: int, *, group: int = 1, step: int = 1, apart: int = 1, rank: int = 2,
          ending: str = "") -> Layer:  # fmt: skip
-    """A convolution with as many outputs as pixels, or a part of them."""
+    """A convolution with as many outputs as pixels, or fewer if it strides."""
     attributes = {
         "kernel_shape": [window] * rank,
         "strides": [step] * rank,
@@ -82,7 +82,7 @@ def pool(kind: str, window: int, step: int, pad: int) -> Layer:
 
 
 def same(kind: str, window: int, step: int, auto: str, *operands: Any, **attributes: Any) -> Layer:
-    """Windows in margins that depend on the size."""
+    """Windows with automatic padding, which depends on the size."""
     constants = dict(zip("wb", operands, strict=False))
     over = {"strides": [step] * 2, "kernel_shape": [window] * 2, "auto_pad": auto}
     nodes = [node(kind, " ".join(("x", *constants)), **over, **attributes)]
@@ -99,7 +99,7 @@ def dense(depth: int, outputs: int) -> Layer:
 
 
 def of_bytes(depth: int, outputs: int | None) -> Layer:
-    """A product of quantised operands, of which the right one is constant where its columns are given."""
+    """A product of quantised operands; the right one is constant if `outputs` is given."""
     scales = {"s": np.float32(0.05), "o": np.int8(3)}
     nodes = [node("QuantizeLinear", "x s o", "q"), node("DequantizeLinear", "q s o", "left")]
     if outputs is None:
@@ -111,7 +111,7 @@ def of_bytes(depth: int, outputs: int | None) -> Layer:
 
 
 def plain(kind: str, dims: Dims, operands: Mapping[str, Any] | None = None, /, **attributes: Any) -> Layer:
-    """An operation with constants behind its input."""
+    """An operation with constants after its input."""
     constants = operands or {}
     return layer([node(kind, " ".join(("x", *constants)), **attributes)], {"x": dims}, constants)
 
@@ -139,7 +139,7 @@ def attention() -> Layer:
 
 
 def scores() -> Layer:
-    """What attention is before its softmax, where a model gives it."""
+    """Attention scores before the softmax, as an output of the model."""
     nodes = [node("Transpose", "z", "u", perm=[0, 2, 1]), node("MatMul", "x u", "s"), node("Mul", "s c", "m")]
     inputs: Mapping[str, Dims] = {"x": ["n", "q", 12], "z": ["n", "t", 12], "k": ["n", "q", "t"]}
     return layer([*nodes, node("Add", "m k")], inputs, {"c": np.float32(0.3)})

@@ -1,4 +1,4 @@
-"""Layers in ONNX that compute with places, of which lengths decide how many there are."""
+"""ONNX layers that compute with positions, whose number depends on the length."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _length(of: str, output: str) -> list[NodeProto]:
 
 
 def _turned(places: str) -> list[NodeProto]:
-    """Angles by places of int64, in rows; what is turned by them is added."""
+    """Angles from int64 positions, in rows; the input rotated by them is the output."""
     return [
         node("Cast", places, "real", to=TensorProto.FLOAT),
         node("Unsqueeze", "real axis", "rows"),
@@ -56,7 +56,7 @@ def rotary() -> Layer:
 
 
 def rotary_behind() -> Layer:
-    """Places behind those of a past."""
+    """Positions that follow those of a past."""
     nodes = [
         *_length("x", "t"),
         *_length("z", "past"),
@@ -68,7 +68,7 @@ def rotary_behind() -> Layer:
 
 
 def rotary_shifted() -> Layer:
-    """The same as a sum, as `arange(t) + past`."""
+    """The same as a sum, `arange(t) + past`."""
     nodes = [
         *_length("x", "t"),
         *_length("z", "past"),
@@ -80,13 +80,13 @@ def rotary_shifted() -> Layer:
 
 
 def rotary_of_one() -> Layer:
-    """The place of a single token."""
+    """The position of a single token."""
     nodes = [*_length("z", "past"), node("Unsqueeze", "past before", "p"), *_turned("p")]
     return _rotary(nodes, x=["n", 1, FEATURES], z=["n", "p", FEATURES])
 
 
 def rotary_products() -> Layer:
-    """Angles as products of matrices, as Llama has them."""
+    """Angles as matrix products, as in Llama."""
     nodes = [
         *_length("x", "t"),
         node("Range", "zero t one", "p"),
@@ -110,7 +110,7 @@ def _distances(output: str) -> list[NodeProto]:
 
 
 def buckets() -> Layer:
-    """T5's relative positions: exact distances up to 4, by logarithms beyond."""
+    """T5's relative positions: exact distances below 4, logarithmic ones beyond."""
     nodes = [
         *_distances("d"),
         node("Abs", "d", "far"),
@@ -155,7 +155,7 @@ def causal() -> Layer:
 
 
 def experts() -> Layer:
-    """The two best of four gates, put where they belong."""
+    """The two best of four gates, scattered to their places."""
     nodes = [
         node("MatMul", "x w", "gates"),
         node("TopK", "gates two", "best", axis=-1),

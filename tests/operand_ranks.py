@@ -1,4 +1,4 @@
-"""Operators whose operands say shapes, axes or counts, and these operands in other ranks than the usual one."""
+"""Operators with operands for shapes, axes or counts, and variants of these operands in unusual ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onert.ir import Array, DType
 
 @frozen(eq=False)
 class Call:
-    """One operator on arrays; `auxiliary` are the operands that change their rank, by position."""
+    """One operator on arrays; `auxiliary` are the positions of the operands whose rank varies."""
 
     code: str
     operands: tuple[Array | None, ...]
@@ -144,18 +144,18 @@ CALLS = [
     Call("DILATE", (floats(2, 3), ints(2, 1), np.float32(0)), (1, 2), None),
     Call("MATRIX_DIAG", (floats(2, 3),), (0,), ("MatrixDiagOptions", {})),
 ]
-"""Arrays in their usual ranks."""
+"""Calls with arrays of the usual ranks."""
 
 
 def shapes_of(array: Array) -> Iterator[tuple[int, ...]]:
-    """Other shapes of as many elements: a scalar, a vector, a row, a column, a row of rank 3."""
+    """Other shapes with the same number of elements: a scalar, a vector, a row, a column, a row of rank 3."""
     n = array.size
     shapes = [*([()] if n == 1 else []), (n,), (1, n), (n, 1), (1, 1, n), (1, *array.shape)]
     yield from dict.fromkeys(s for s in shapes if s != array.shape)
 
 
 def variants(call: Call) -> Iterator[Call]:
-    """The call and its auxiliary operands in other shapes: constants at first, then inputs."""
+    """The call with auxiliary operands in other shapes, each first as constants, then as inputs."""
     arrays = [None if a is None else np.asarray(a) for a in call.operands]
     call = evolve(call, operands=tuple(arrays))
     shaped = [call]

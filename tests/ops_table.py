@@ -114,7 +114,7 @@ NATIVE = {
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }
-"""What of operators of several types has native code; `tests/llvm` and `tests/control` run it."""
+"""Which types of operators with several operand types are native; `tests/llvm` and `tests/control` run them."""
 
 
 STAYS: dict[str, tuple[str, ...]] = {
@@ -143,7 +143,7 @@ STAYS: dict[str, tuple[str, ...]] = {
     ),
     "whatever Python does": ("Python", "Unsupported"),
 }
-"""The kinds that no backend but the reference has a form of, by the reason."""
+"""The kinds that only the reference backend runs, by reason."""
 OTHERWISE: dict[str, tuple[str, ...]] = {
     "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
     "what treats all rows alike, joins, reduces, orders, cuts, pads or gathers them runs on the whole, natively, and "
@@ -169,7 +169,7 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }
-"""The kinds that are not native under their own names, and what becomes of them."""
+"""The kinds that are not native under their own names, and what they become."""
 
 
 def _named(groups: dict[str, tuple[str, ...]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How long a test waits for what must happen: a bound that ends a hang, never a claim about speed."""
+"""How long a test waits for an event: a bound that ends a hang, never a claim about speed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from time import monotonic, process_time
 
 PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
-"""Seconds: a loaded machine may take a hundred times as long as a free one."""
+"""Seconds. A loaded machine may take a hundred times as long as an idle one."""
 
 
 class Late(BaseException):
-    """Nothing that catches errors catches this. TimeoutError is an OSError, which a reader may take for a bad file."""
+    """An exception that no error handler catches; TimeoutError is an OSError, which a reader may take for a bad file."""
 
 
 @contextmanager
 def in_time() -> Iterator[None]:
-    """`Late` in the main thread where the body takes longer than `PATIENCE`."""
+    """Raise `Late` in the main thread if the body takes longer than `PATIENCE`."""
 
     def late(signum: int, frame: object) -> None:
         raise Late(f"it took more than {PATIENCE} seconds")
@@ -34,9 +34,9 @@ def in_time() -> Iterator[None]:
 
 @contextmanager
 def at_work(seconds: int) -> Iterator[None]:
-    """`Late` in the main thread where the body uses more than so many seconds of processor time, or none for as long.
+    """Raise `Late` in the main thread if the body uses more than `seconds` of processor time, or none for that long.
 
-    A process that gets no processor is not stuck: it has as long as `PATIENCE` says.
+    A process that gets no processor is not stuck: it may take up to `PATIENCE`.
     """
     begun, seen = monotonic(), process_time()
     end = seen + seconds

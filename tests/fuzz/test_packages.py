@@ -1,4 +1,4 @@
-"""Mutated packages end in a result or one sentence: no crash, hang or other exception, and nothing is run or written."""
+"""Mutated packages end in a result or one sentence: no crash, hang or other exception; nothing is run or written."""
 
 from __future__ import annotations
 

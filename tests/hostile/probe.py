@@ -1,10 +1,10 @@
-"""Loads, compiles and runs hostile files, each in a process of its own, and tells how each ended.
+"""Loads, compiles and runs hostile files, each in a separate process, and reports how each ended.
 
     python -m hostile.probe [NAME_SIZE... | FILE...]
 
-Without arguments every class at every size. A line for each: what it was, how it ended (`result`, `refused`, or what
-nobody should see), at which stage, seconds of processor time, peak memory in MiB, and the sentence. Counts go to the
-standard error.
+Without arguments it tries every class at every size. Prints a line for each: its name, how it ended (`result`,
+`refused`, or an unacceptable ending), at which stage, seconds of processor time, peak memory in MiB, and the sentence.
+A summary goes to standard error.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def attempt(source: bytes | str) -> str:
         sentence = str(error)
         fine = sentence.strip() and "\n" not in sentence and len(sentence) < 20_000
         return f"{'refused' if fine else 'NO SENTENCE'} {stage} {sentence}"
-    except BaseException as error:  # whatever it is, it is the finding
+    except BaseException as error:  # any other exception is a finding
         return f"ESCAPED {stage} {type(error).__name__}"
     return "result run"
 
 
 def _apart(source: bytes | str) -> tuple[str, float, int]:
-    """How a file ended in a process of its own, its processor time, and its peak memory in KiB."""
+    """How a file ended in a separate process, its processor time, and its peak memory in KiB."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

@@ -11,9 +11,9 @@ DETECTION = "TFLite_Detection_PostProcess"
 
 def flexible(depth: int, wide: int = 4) -> bytes:
     """FlexBuffers: a map whose only value is a vector of vectors of vectors, each with the same child `wide` times."""
-    out = bytearray(b"\x00")  # an empty string to be the innermost vector's element
+    out = bytearray(b"\x00")  # an empty string as the innermost vector's element
     out += bytes((0,))
-    at, packed = len(out), 0x28  # an empty vector: its size byte lies before it
+    at, packed = len(out), 0x28  # an empty vector: its size byte precedes it
     out += b""
     for _ in range(depth):
         size = 4
@@ -37,7 +37,7 @@ def flexible(depth: int, wide: int = 4) -> bytes:
 
 
 def flexible_options(depth: int) -> bytes:
-    """A detection whose custom options unfold to 4 to the power of `depth` vectors."""
+    """A detection whose custom options expand to 4 to the power of `depth` vectors."""
     model = Model()
     tensors = [tensor((1, 4, 4)), tensor((1, 4, 3)), model.constant(np.ones((4, 4), np.float32))]
     tensors += [tensor((1, 4, 4)), tensor((1, 4)), tensor((1, 4)), tensor((1,))]
@@ -53,13 +53,13 @@ def _relus(tensors: list[Table], model: Model) -> bytes:
 
 
 def one_name(count: int) -> bytes:
-    """As many tensors as there are letters (times fifty) in the name of them all."""
+    """`count` tensors that share one name of 50 * `count` letters."""
     name = "n" * (50 * count)
     return _relus([tensor((1, 8), name=name) for _ in range(count)], Model())
 
 
 def one_name_of_a_broken_tensor(count: int) -> bytes:
-    """The last tensor, whose name is long, is wrong; so is its subgraph's name."""
+    """The last tensor, with a long name, is malformed; its subgraph's name is long too."""
     name = "n" * (50 * count)
     model = Model()
     tensors = [tensor((1, 8), name=name) for _ in range(count)] + [tensor((-1, 8), name=name)]
@@ -85,7 +85,7 @@ def same_operators(count: int) -> bytes:
 
 
 def same_inputs(count: int) -> bytes:
-    """As many additions, all of which have one vector of `count` inputs."""
+    """`count` additions that share one vector of `count` inputs."""
     model = Model()
     many = integers(*([0] * count))
     operators = []
@@ -97,7 +97,7 @@ def same_inputs(count: int) -> bytes:
 
 
 def same_shape(count: int) -> bytes:
-    """Tensors that share a shape of `count` dimensions, open in a shared signature."""
+    """Tensors that share a shape of `count` dimensions, all dynamic in a shared signature."""
     model = Model()
     shape, signature = integers(*([1] * count)), integers(*([-1] * count))
     tensors = [Table("Tensor", shape=shape, type=FLOAT32, buffer=0, shape_signature=signature) for _ in range(count)]
@@ -124,7 +124,7 @@ def same_strings(count: int) -> bytes:
 
 
 def same_sparsity(count: int) -> bytes:
-    """Constants that share the numbers of a compressed dimension."""
+    """Constants that share the indices of a compressed dimension."""
     model = Model()
     numbers = Table("Int32Vector", values=np.arange(count, dtype=np.int32))
     segments = Table("Int32Vector", values=integers(0, count))
@@ -166,7 +166,7 @@ def same_code(count: int) -> bytes:
 
 
 def same_signature(count: int) -> bytes:
-    """Signatures that share their inputs, of which each is the only one, and long names."""
+    """Signatures that share one list of identical inputs, and long names."""
     name = "s" * (20 * count)
     named = Table("TensorMap", name=name, tensor_index=0)
     sides = {"inputs": [named] * count, "outputs": [Table("TensorMap", name=name, tensor_index=1)] * count}
@@ -177,7 +177,7 @@ def same_signature(count: int) -> bytes:
 
 
 def wrong_signature(count: int) -> bytes:
-    """The last signature names no output of a model that has one output many times over."""
+    """The signature names a missing output, in a model that lists one output many times."""
     wrong = Table("TensorMap", name="w" * count, tensor_index=7)
     model = Model(signature_defs=[Table("SignatureDef", signature_key="k" * count, outputs=[wrong])])
     model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
@@ -185,14 +185,14 @@ def wrong_signature(count: int) -> bytes:
 
 
 def many_outputs(count: int) -> bytes:
-    """One tensor is every output."""
+    """One tensor that is listed as every output."""
     model = Model()
     model.graph([tensor(), tensor(name="y")], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
     return model.done()
 
 
 def many_inputs(count: int) -> bytes:
-    """Every tensor is an input; the names of all are one."""
+    """Many inputs that all have one name."""
     model = Model()
     inputs = [tensor(name="x") for _ in range(count)]
     tensors = [*inputs, tensor()]
@@ -201,7 +201,7 @@ def many_inputs(count: int) -> bytes:
 
 
 def same_buffer(count: int) -> bytes:
-    """Constants in four bits that unpack one buffer, each of them used."""
+    """4-bit constants that unpack one shared buffer, all of them used."""
     model = Model()
     buffer = model.buffer(np.ones(50 * count, np.uint8))
     constants = [tensor((100 * count,), INT4, buffer) for _ in range(count)]
@@ -215,7 +215,7 @@ def same_buffer(count: int) -> bytes:
 
 
 def _one_stored() -> Table:
-    """Of a dimension of any length the first element."""
+    """The sparsity of a dimension of any length whose first element alone is stored."""
     numbers, segments = (Table("Int32Vector", values=integers(*values)) for values in ((0,), (0, 1)))
     kinds = {"array_segments_type": 1, "array_indices_type": 1}
     level = Table("DimensionMetadata", format=1, array_segments=segments, array_indices=numbers, **kinds)
@@ -223,7 +223,7 @@ def _one_stored() -> Table:
 
 
 def dense_from_sparse(size: int) -> bytes:
-    """A constant with one stored element and `size` thousand elements in all."""
+    """A constant with one stored element and `size` thousand elements in total."""
     model, sparsity = Model(), _one_stored()
     constant = tensor((1000 * size,), FLOAT32, model.buffer(np.ones(1, np.float32)), sparsity=sparsity)
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
@@ -232,7 +232,7 @@ def dense_from_sparse(size: int) -> bytes:
 
 
 def many_dense_from_sparse(count: int) -> bytes:
-    """Sparse constants of a million elements each, one after the other added."""
+    """Sparse constants of a million elements each, added one after the other."""
     model, sparsity = Model(), _one_stored()
     buffer, size = model.buffer(np.ones(1, np.float32)), (1_000_000,)
     tensors = [tensor(size)]

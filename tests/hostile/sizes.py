@@ -1,4 +1,4 @@
-"""Small files with large tensors: declared, computed before the run, or asked for during it."""
+"""Small files with large tensors: declared, computed before the run, or requested during it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _one(name: str, inputs: list[Table], outputs: list[Table], options: Table | 
 
 
 def declared_input(millions: int) -> bytes:
-    """An input of so many million elements."""
+    """An input of that many million elements."""
     model = Model()
     shape = (millions, 1000, 1000)
     return _one("RELU", [tensor(shape)], [tensor(shape)], None, model)
 
 
 def intermediate(millions: int) -> bytes:
-    """One element, made many, and one again."""
+    """One element, broadcast to many and summed to one again."""
     model = Model()
     dims = model.constant(np.array([millions, 1000, 1000], np.int32))
     axes = model.constant(np.array([0, 1, 2], np.int32))
@@ -41,7 +41,7 @@ def intermediate(millions: int) -> bytes:
 
 
 def folded_fill(millions: int) -> bytes:
-    """A constant that is filled before the run."""
+    """A constant filled before the run."""
     model = Model()
     dims = model.constant(np.array([millions, 1000, 1000], np.int32))
     value = model.constant(np.array(1, np.float32))
@@ -55,7 +55,7 @@ def folded_fill(millions: int) -> bytes:
 
 
 def folded_range(thousands: int) -> bytes:
-    """A range, counted before the run."""
+    """A range generated before the run."""
     model = Model()
     numbers = [model.constant(np.array(n, np.int32)) for n in (0, min(1000 * thousands, HUGE), 1)]
     tensors = [tensor((1,), INT32), *numbers, tensor((1,), INT32), tensor((1,), INT32)]
@@ -68,7 +68,7 @@ def folded_range(thousands: int) -> bytes:
 
 
 def many_small_folds(count: int) -> bytes:
-    """Constants of 16 kB, as many as the file has operations."""
+    """`count` constants of 16 kB, one for each pair of operations."""
     model = Model()
     dims, one = model.constant(np.array([4000], np.int32)), tensor((4000,))
     tensors = [tensor((1,)), dims]
@@ -84,7 +84,7 @@ def many_small_folds(count: int) -> bytes:
 
 
 def doubling(times: int) -> bytes:
-    """A tensor joined to itself, again and again."""
+    """A tensor that is repeatedly concatenated with itself."""
     model = Model()
     tensors = [tensor((1,)) for _ in range(times + 1)]
     options = Table("ConcatenationOptions")
@@ -94,7 +94,7 @@ def doubling(times: int) -> bytes:
 
 
 def doubling_constant(times: int) -> bytes:
-    """A constant joined to itself, and added to the input."""
+    """A constant that is repeatedly concatenated with itself and added to the input."""
     model = Model()
     tensors = [model.constant(np.ones(1, np.float32)), *(tensor((1,)) for _ in range(times)), tensor(), tensor()]
     options = Table("ConcatenationOptions")
@@ -105,7 +105,7 @@ def doubling_constant(times: int) -> bytes:
 
 
 def unknown_before_the_run(millions: int) -> bytes:
-    """Dimensions that only the run tells: the input's elements plus some."""
+    """Dimensions known only at run time: the input's elements plus constants."""
     model = Model()
     dims = model.constant(np.array([millions, 1000, 1000], np.int32))
     axes = model.constant(np.array([0, 1, 2], np.int32))
@@ -122,7 +122,7 @@ def unknown_before_the_run(millions: int) -> bytes:
 
 
 def unknown_doubling(times: int) -> bytes:
-    """A tensor of a size that only the run tells, joined to itself again and again."""
+    """A tensor of a size known only at run time, repeatedly concatenated with itself."""
     model = Model()
     one = model.constant(np.array([1], np.int32))
     tensors = [tensor((1,), INT32), one, tensor((1,), INT32), model.constant(np.array(2, np.float32))]
@@ -137,28 +137,28 @@ def unknown_doubling(times: int) -> bytes:
 
 
 def tiled(times: int) -> bytes:
-    """One element, many times."""
+    """One element, tiled."""
     model = Model()
     tensors = [tensor((1, 1)), model.constant(np.array([times, 1000], np.int32))]
     return _one("TILE", tensors, [tensor((times, 1000))], None, model)
 
 
 def resized(side: int) -> bytes:
-    """A picture of one pixel, enlarged."""
+    """An image of one pixel, enlarged."""
     model = Model()
     tensors = [tensor((1, 1, 1, 3)), model.constant(np.array([side, side], np.int32))]
     return _one("RESIZE_BILINEAR", tensors, [tensor((1, side, side, 3))], Table("ResizeBilinearOptions"), model)
 
 
 def padded(side: int) -> bytes:
-    """An element in the middle of nothing."""
+    """One element with huge padding on all sides."""
     model = Model()
     tensors = [tensor((1, 1)), model.constant(np.full((2, 2), side, np.int32))]
     return _one("PAD", tensors, [tensor((2 * side + 1,) * 2)], Table("PadOptions"), model)
 
 
 def hot(size: int) -> bytes:
-    """Indices written out as vectors."""
+    """One-hot vectors of huge depth."""
     model = Model()
     numbers = [model.constant(np.array(n, np.int32)) for n in (size,)]
     ends = [model.constant(np.array(n, np.float32)) for n in (1, 0)]
@@ -167,7 +167,7 @@ def hot(size: int) -> bytes:
 
 
 def pooled(side: int) -> bytes:
-    """Windows far larger than the picture, with strides to match."""
+    """Windows far larger than the image."""
     model = Model()
     options = Table("Pool2DOptions", padding=0, filter_width=side, filter_height=side, stride_w=1, stride_h=1)
     return _one("MAX_POOL_2D", [tensor((1, 64, 64, 8))], [tensor((1, 64, 64, 8))], options, model)
@@ -185,7 +185,7 @@ def strided(step: int) -> bytes:
 
 
 def transposed(step: int) -> bytes:
-    """A transposed convolution that spreads a picture with huge strides."""
+    """A transposed convolution that spreads an image with huge strides."""
     model = Model()
     shape = model.constant(np.array([1, 8 * step, 8 * step, 1], np.int32))
     weights = model.constant(np.ones((1, 2, 2, 1), np.float32))
@@ -197,7 +197,7 @@ def transposed(step: int) -> bytes:
 
 
 def split(parts: int) -> bytes:
-    """An operator that says it splits into many more than it has outputs."""
+    """A split that declares many more parts than it has outputs."""
     model = Model()
     axis = model.constant(np.array(0, np.int32))
     tensors = [axis, tensor((4, 2)), tensor((2, 2)), tensor((2, 2))]
@@ -207,7 +207,7 @@ def split(parts: int) -> bytes:
 
 
 def packed(parts: int) -> bytes:
-    """An operator that says it joins many more than it has inputs."""
+    """A pack that declares many more parts than it has inputs."""
     model = Model()
     options = Table("PackOptions", values_count=parts, axis=0)
     return _one("PACK", [tensor((4,))], [tensor((1, 4))], options, model)
@@ -221,14 +221,14 @@ def multinomial(samples: int) -> bytes:
 
 
 def high_rank(rank: int) -> bytes:
-    """Shapes of many dimensions that an operand asks for."""
+    """A reshape to a shape of very high rank."""
     model = Model()
     shape = model.constant(np.ones(rank, np.int32))
     return _one("RESHAPE", [tensor((1,)), shape], [tensor((1,))], None, model)
 
 
 def overflow(bits: int) -> bytes:
-    """Dimensions whose product is beyond any machine integer."""
+    """Dimensions whose product exceeds any machine integer."""
     shape = [1 << min(bits, 30)] * 8
     model = Model()
     dims = model.constant(np.array(shape, np.int32))
@@ -236,7 +236,7 @@ def overflow(bits: int) -> bytes:
 
 
 def empty_and_huge(size: int) -> bytes:
-    """No elements: a dimension is 0, the others are as large as can be."""
+    """No elements: one dimension is 0, the others are huge."""
     model = Model()
     shape = (0, size, size)
     return _one("RELU", [tensor(shape)], [tensor(shape)], None, model)

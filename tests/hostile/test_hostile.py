@@ -1,4 +1,4 @@
-"""Small files that ask for a great deal are answered soon and in little memory: with a result or with one sentence."""
+"""Small files that request a lot are answered quickly and in little memory, with a result or one sentence."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ ALL = [f"{name}_{size}" for name in CLASSES for size in SIZES]
 
 
 def _answered(files: list[str], cache: Path) -> list[list[str]]:
-    """A line for each file: it ended in a result or one sentence, in bounded memory, before the probe ends it."""
+    """The probe's line for each file; checks that it ended properly, in bounded memory and before the time limit."""
     done = subprocess.run(
         [sys.executable, "-m", "hostile.probe", *files],
         cwd=Path(__file__).parent.parent,
-        env={**os.environ, "XDG_CACHE_HOME": str(cache)},  # nothing is found that an earlier run compiled
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},  # so that nothing compiled by an earlier run is found
         capture_output=True,
         text=True,
         timeout=1500,
@@ -77,20 +77,20 @@ def _answered(files: list[str], cache: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_some_of_each_kind_are_answered(part: int, tmp_path: Path) -> None:
+def test_a_sample_of_each_kind_ends_in_a_result_or_one_sentence(part: int, tmp_path: Path) -> None:
     assert set(QUICK) <= set(ALL)
     _answered(list(QUICK[part::4]), tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
-def test_every_class_is_answered_at_every_size(name: str, tmp_path: Path) -> None:
-    """On a processor of its own: two that share a core, or a slow machine, take twice as long or more."""
+def test_every_class_at_every_size_ends_in_a_result_or_one_sentence_quickly(name: str, tmp_path: Path) -> None:
+    """On an otherwise idle processor: with a shared core, or on a slow machine, it takes twice as long or more."""
     lines = _answered([f"{name}_{size}" for size in SIZES], tmp_path)
     assert not [line for line in lines if float(line[3]) > SECONDS]
 
 
 @needs_shared
-def test_the_shared_files_are_answered(tmp_path: Path) -> None:
+def test_the_shared_files_end_in_a_result_or_one_sentence(tmp_path: Path) -> None:
     assert SHARED_FILES
     _answered(SHARED_FILES, tmp_path)

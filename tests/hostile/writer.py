@@ -1,6 +1,6 @@
-"""Writes TFLite files by the schema's slots, so that one object may be referred to any number of times.
+"""Writes TFLite files by the schema's slots, so that one object may be referenced any number of times.
 
-Whatever Python object stands for a string, a vector or a table is written once: two fields that hold the same object
+Every Python object that stands for a string, a vector or a table is written once: two fields that hold the same object
 hold offsets to the same bytes. That is how a small file comes to describe a large model.
 """
 
@@ -42,15 +42,15 @@ class Table:
 
 
 class Writer:
-    """Writes objects, each once."""
+    """Writes each object once."""
 
     def __init__(self) -> None:
         self.builder = flatbuffers.Builder(1024)
         self.written: dict[int, int] = {}
-        self.alive: list[object] = []  # no object dies while its identity is a key
+        self.alive: list[object] = []  # keeps objects alive while their identities are keys
 
     def offset(self, value: Any) -> int:
-        """Where the object lies; it is written where it is new."""
+        """The object's offset; writes it on first use."""
         if id(value) not in self.written:
             self.written[id(value)] = self._write(value)
             self.alive.append(value)
@@ -104,7 +104,7 @@ Sizes = tuple[int, int, int]
 
 
 def of_sizes(*makers: tuple[Callable[[int], bytes], Sizes]) -> dict[str, tuple[Callable[[int], bytes], Sizes]]:
-    """What makes each class of files, by name, and the size of a small, a medium and a large one."""
+    """The maker of each class of files, by name, with the parameters of its small, medium and large file."""
     return {make.__name__: (make, sizes) for make, sizes in makers}
 
 
@@ -114,7 +114,7 @@ def integers(*values: int) -> Array:
 
 
 def tensor(shape: Sequence[int] = (1,), kind: int = FLOAT32, buffer: int = 0, name: str = "", **more: Any) -> Table:
-    """A tensor; with a buffer a constant."""
+    """A tensor; with a nonzero buffer it is a constant."""
     return Table("Tensor", shape=integers(*shape), type=kind, buffer=buffer, name=name, **more)
 
 
@@ -140,7 +140,7 @@ class Model:
         return tensor(data.shape, kind, self.buffer(data))
 
     def code(self, name: str) -> int:
-        """The number of an operator; a name that no builtin has is a custom code."""
+        """The index of an operator's code; a name that is no builtin's is a custom code."""
         if name not in self.numbers:
             number = _BUILTIN.get(name, _BUILTIN["CUSTOM"])
             custom = None if name in _BUILTIN else name
@@ -172,7 +172,7 @@ class Model:
         outputs: Sequence[int] | None = None,
         name: str = "",
     ) -> Table:
-        """A subgraph; its output is its last tensor unless others are named."""
+        """A subgraph; its output is its last tensor unless `outputs` is given."""
         ends = (len(tensors) - 1,) if outputs is None else outputs
         fields = {"inputs": integers(*inputs), "outputs": integers(*ends), "name": name or None}
         self.subgraphs.append(Table("SubGraph", tensors=tensors, operators=operators, **fields))

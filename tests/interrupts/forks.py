@@ -2,7 +2,7 @@
 
     python -m interrupts.forks COUNT
 
-The first forks come while nothing is imported yet. Prints how many children ended well; what others said comes before.
+The first forks happen before anything is imported. Prints how many children ended well, after the errors of others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INPUT = np.zeros((1, 8, 8, 1), np.float32)
 
 
 def work(executor: str) -> None:
-    """Load, compile, run here and in the background."""
+    """Load, compile, run in the foreground and in the background."""
     program = onert.compile(onert.load(DIGITS), executor=executor, num_threads=2)
     with onert.Execution(program) as execution:
         wanted = execution.run([INPUT])
@@ -39,7 +39,7 @@ def work(executor: str) -> None:
 
 
 def child(cache: Path) -> None:
-    """What a child does; it ends in here."""
+    """The child's work; it never returns."""
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     status = 1
     try:
@@ -52,7 +52,7 @@ def child(cache: Path) -> None:
         os._exit(status)
 
 
-def waited(number: int) -> bool:
+def ended_well(number: int) -> bool:
     """Whether the child ends well; one that does not end is killed."""
     end = time.monotonic() + 2 * PATIENCE
     while time.monotonic() < end:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
             turn = 0
             while not over.is_set():
                 turn += 1
-                os.environ["ONERT_CACHE_DIR"] = f"{folder}/{turn % 3}"  # found sometimes, and sometimes compiled
+                os.environ["ONERT_CACHE_DIR"] = f"{folder}/{turn % 3}"  # sometimes cached, sometimes compiled
                 work(("Linear", "Parallel")[turn % 2])
 
         threads = [threading.Thread(target=load) for _ in range(2)]
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
             forked = os.fork()
             if forked == 0:
                 child(Path(folder) / f"{number % 5}")
-            well += waited(forked)
+            well += ended_well(forked)
         over.set()
         for thread in threads:
             thread.join(PATIENCE)

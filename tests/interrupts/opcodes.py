@@ -1,10 +1,10 @@
-"""Interrupts an operation before every bytecode of this project's code, in a process of its own.
+"""Interrupts an operation before every bytecode of the project's code, in a separate process.
 
     python -m interrupts.opcodes OPERATION=POINTS...
 
-The operation is first counted, then interrupted before its n-th bytecode for POINTS values of n, all where there are no
-more than that. Each time one more interrupt comes some bytecodes after the first, as when somebody presses a key twice.
-What is wrong ends the process; a process that hangs is ended with a dump of its threads.
+The operation's bytecodes are first counted; then it is interrupted before the n-th one for POINTS values of n, or for
+all n if there are no more. Each time a second interrupt follows some bytecodes later, like a repeated Ctrl-C. A failed
+check ends the process; a process that hangs is ended with a dump of its threads.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from interrupts.operations import SUBJECTS, Subject
 
 PROJECT = tuple(str(Path(onert.__file__).parents[1] / name) for name in ("onert", "backends"))
 LATER = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)
-"""Bytecodes between the first interrupt and the second; none for 0."""
+"""Bytecodes between the first interrupt and the second; 0 for no second one."""
 
 
 class InterruptError(BaseException):
-    """What the handler of a signal raises."""
+    """Stands for the exception that a signal handler raises."""
 
 
 class Interrupter:
-    """Raises before the bytecodes of these numbers."""
+    """Raises an error before the bytecodes with these numbers."""
 
     def __init__(self, first: int, second: int = 0) -> None:
         self.seen = 0
@@ -54,7 +54,7 @@ class Interrupter:
         return self._step
 
     def _resume(self, frame: FrameType | None, event: str, argument: Any) -> None:
-        """Trace again: raising has ended it."""
+        """Resume tracing, which raising has stopped."""
         sys.setprofile(None)
         self._at, self._then = self.seen + self._then, 0
         while frame is not None:
@@ -64,7 +64,7 @@ class Interrupter:
         sys.settrace(self._begin)
 
     def run(self, subject: Subject) -> bool:
-        """Whether the operation was interrupted."""
+        """Run the operation; returns whether it was interrupted."""
         sys.settrace(self._begin)
         try:
             subject.act()
@@ -77,7 +77,7 @@ class Interrupter:
 
 
 def main(arguments: Sequence[str]) -> None:
-    sys.unraisablehook = lambda _: None  # an interrupt in a finalizer is printed otherwise
+    sys.unraisablehook = lambda _: None  # it would print interrupts in finalizers
     for each in arguments:
         operation, _, points = each.partition("=")
         print(operation, "interrupted", end=" ", flush=True)
@@ -85,8 +85,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def interrupt(subject: Subject, points: int) -> tuple[int, int]:
-    """How often an operation was interrupted, and how many bytecodes it has."""
-    for _ in range(2):  # what is imported or made once
+    """How often an operation was interrupted, and its number of bytecodes."""
+    for _ in range(2):  # import and create what happens only once
         subject.act()
         subject.check()
     counting = Interrupter(-1)

@@ -1,4 +1,4 @@
-"""What is interrupted: everything that an application calls, on a model that counts its runs in two ways."""
+"""The operations to interrupt: everything an application calls, on a model that counts its runs in several ways."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 
 def counter() -> Package:
-    """A resource variable, a tensor that is kept from run to run, and a row of another that is updated in place, in
-    three branches: each grows by x."""
+    """A resource variable, a tensor that persists across runs, and a row of another that is updated in place, in three
+    branches; each grows by x.
+    """
     b = Builder()
     b.add_many(CallOnce(1))
     x = b.input(ROW, "x")
@@ -53,14 +54,14 @@ def counter() -> Package:
 
 
 def growing() -> Package:
-    """The sum of an input of any length."""
+    """The sum of an input of any length with itself."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (None,)), "x")
     return Package((Subgraphs((b.subgraph([b.add(ADD, x, x)]),)),), "growing")
 
 
 def numbers(outputs: Mapping[str, Array]) -> tuple[float, ...]:
-    """The counts of a run, every element of which is the same."""
+    """The counts of a run; all elements of an output are equal."""
     for output in outputs.values():
         assert len(set(output.ravel().tolist())) == 1, outputs
     return tuple(float(output.ravel()[0]) for output in outputs.values())
@@ -68,7 +69,7 @@ def numbers(outputs: Mapping[str, Array]) -> tuple[float, ...]:
 
 @frozen(eq=False)
 class Settings:
-    """What of the process must be as it was."""
+    """Process settings that must be restored."""
 
     collected: bool = field(factory=gc.isenabled)
     interval: float = field(factory=sys.getswitchinterval)
@@ -79,7 +80,7 @@ class Settings:
 
 
 class Subject:
-    """Something that is interrupted again and again: `act` is, `check` is not and says what must hold after it."""
+    """Something to interrupt repeatedly: `act` is interrupted, `check` is not and verifies the invariants afterwards."""
 
     def __init__(self) -> None:
         self.settings = Settings()
@@ -92,7 +93,7 @@ class Subject:
 
 
 class Counting(Subject):
-    """One execution of the counter: a run that was interrupted counts as a whole or not at all."""
+    """One execution of the counter: an interrupted run counts as a whole or not at all."""
 
     def __init__(self, act: Callable[[Execution], object], **options: object) -> None:
         super().__init__()
@@ -123,7 +124,7 @@ class Counting(Subject):
 
 
 class Closing(Subject):
-    """A new execution each time, which is closed while it runs in the background."""
+    """A new execution each time, closed while it runs in the background."""
 
     def __init__(self, **options: object) -> None:
         super().__init__()
@@ -148,13 +149,13 @@ class Closing(Subject):
 
 
 class Shapes(Subject):
-    """An execution that is given inputs of other shapes."""
+    """An execution whose input shape changes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
         self.execution = Execution(onert.compile(growing(), num_threads=1, **options))
         self.length = 0
-        for _ in range(10):  # so that each later change of all lengths takes the same way
+        for _ in range(10):  # so that later changes of any length take the same path
             self.act()
             self.check()
 
@@ -207,8 +208,8 @@ class Interpreting(Subject):
 
 
 def _in_background(execution: Execution) -> None:
-    told: list[Future[None]] = []
-    execution.execute_async(told.append).result(60)
+    callbacks: list[Future[None]] = []
+    execution.execute_async(callbacks.append).result(60)
 
 
 def _cancelled(execution: Execution) -> None:

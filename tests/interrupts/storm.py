@@ -1,9 +1,9 @@
-"""Interrupts operations by real signals at random times, in a process of its own.
+"""Interrupts operations with real signals at random times, in a separate process.
 
     python -m interrupts.storm SEED OPERATION=COUNT...
 
-Every second interrupt is followed by others, less than a millisecond apart, as long as the operation goes on. What is
-wrong ends the process; a process that hangs is ended with a dump of its threads.
+Every second interrupt is followed by others, less than a millisecond apart, until the operation ends. A failed check
+ends the process; a process that hangs is ended with a dump of its threads.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from interrupts.operations import SUBJECTS, Subject
 
 
 class InterruptError(BaseException):
-    """What the signal's handler raises."""
+    """Raised by the signal's handler."""
 
 
 class Storm:
-    """Signals while an operation runs."""
+    """Sends signals while an operation runs."""
 
     def __init__(self) -> None:
         self._on = False
@@ -36,7 +36,9 @@ class Storm:
             raise InterruptError
 
     def run(self, subject: Subject, delay: float, interval: float) -> bool:
-        """Whether the operation was interrupted, after so many seconds and then again and again."""
+        """Run the operation with a signal after `delay` seconds and then every `interval`; returns whether it was
+        interrupted.
+        """
         try:
             self._on = True
             signal.setitimer(signal.ITIMER_REAL, delay, interval)
@@ -63,7 +65,7 @@ def _seconds(subject: Subject) -> float:
 
 
 def main(arguments: Sequence[str]) -> None:
-    sys.unraisablehook = lambda _: None  # an interrupt in a finalizer is printed otherwise
+    sys.unraisablehook = lambda _: None  # it would print interrupts in finalizers
     dice = random.Random(int(arguments[0]))
     for each in arguments[1:]:
         operation, _, count = each.partition("=")
@@ -72,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def interrupt(subject: Subject, count: int, dice: random.Random) -> tuple[int, int]:
-    """How often an operation was interrupted, of how many times that it was begun."""
+    """How often an operation was interrupted, and how often it was started."""
     storm, seconds = Storm(), _seconds(subject)
     interrupted = attempts = 0
     while interrupted < count and attempts < 50 * count:
@@ -80,11 +82,11 @@ def interrupt(subject: Subject, count: int, dice: random.Random) -> tuple[int, i
         interval = dice.choice((0.0, dice.uniform(2e-4, 1e-3)))
         try:
             hit = storm.run(subject, 1e-6 + dice.uniform(0.0, seconds), interval)
-        except InterruptError:  # another came in the clause that caught the first
+        except InterruptError:  # another signal arrived while the first was handled
             hit = True
             signal.setitimer(signal.ITIMER_REAL, 0)
         interrupted += hit
-        seconds *= 1.05 if hit else 0.9  # as long as the operation takes now
+        seconds *= 1.05 if hit else 0.9  # tracks how long the operation takes now
         subject.check()
         attempts += 1
     faulthandler.cancel_dump_traceback_later()

@@ -1,4 +1,4 @@
-"""Claims about closing: from anywhere, at any time, as often as one likes."""
+"""An execution can be closed from anywhere, at any time and any number of times."""
 
 from __future__ import annotations
 
@@ -160,12 +160,12 @@ atexit.register(tasks.finish)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_execution_is_closed(way: str, tmp_path: Path) -> None:
+def test_an_execution_can_be_closed(way: str, tmp_path: Path) -> None:
     script, wanted = WAYS[way]
     done = subprocess.run(
         [sys.executable, "-c", PREPARED + script],
         cwd=Path(__file__).parent.parent,
-        env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},  # `-c` looks for modules where it is started
+        env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},  # `-c` looks for modules in the working directory
         capture_output=True,
         text=True,
         timeout=PATIENCE,

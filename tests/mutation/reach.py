@@ -1,6 +1,6 @@
-"""Which tests execute a line of the code that changes are drawn from: measured once for each file of tests, and kept.
+"""Which tests execute a line of the code that changes are drawn from, measured once per test file and cached.
 
-A file is measured again when it or the code has changed. What tests execute in processes of their own is not seen.
+A test file is measured again when it or the code has changed. What tests execute in other processes is not measured.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ TESTS = (
 )  # fmt: skip
 """Folders of tests that are measured: those that run this code in their own process."""
 LIMIT = 900.0
-"""Seconds for one file of tests."""
+"""Seconds for one test file."""
 START = 3.0
-"""Seconds that are counted for a file of tests beside those of its tests."""
+"""Start-up seconds charged to each test file in addition to its tests' times."""
 
 
 @frozen
 class Reached:
-    """The tests of one file, each with its seconds of the processor, and those that execute a line of a file."""
+    """The tests of one file, each with its processor seconds, and by file and line the indices of those that execute
+    it.
+    """
 
     tests: tuple[tuple[str, float], ...]
     lines: Mapping[str, Mapping[int, tuple[int, ...]]]
 
     @classmethod
     def read(cls, path: Path) -> Reached | None:
-        """What was written; None where it cannot be read."""
+        """The cached measurement; None if it cannot be read."""
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -49,14 +51,14 @@ class Reached:
         return cls(tuple((name, float(seconds)) for name, seconds in found["tests"]), lines)
 
     def of(self, file: str, lines: Collection[int] | None) -> list[tuple[str, float]]:
-        """The tests that execute one of these lines, the shortest first; None is any line of the file."""
+        """The tests that execute one of these lines (any line of the file if None), the fastest first."""
         own = self.lines.get(file, {})
         numbers = {test for line in (own if lines is None else lines) for test in own.get(line, ())}
         return sorted((self.tests[number] for number in numbers), key=lambda test: test[1])
 
 
 def measured(jobs: int, tests: Iterable[str] = TESTS) -> dict[str, Reached]:
-    """What every file of tests executes, by its path; measures those of which nothing is kept."""
+    """What every test file executes, by its path; measures the files without a cached result."""
     code = _digest(path for folder in MEASURED for path in sorted((REPOSITORY / folder).rglob("*.py")))
     files = [path for folder in tests for path in sorted((REPOSITORY / folder).rglob("test_*.py"))]
     with ThreadPoolExecutor(jobs) as workers:
@@ -69,9 +71,9 @@ def measured(jobs: int, tests: Iterable[str] = TESTS) -> dict[str, Reached]:
 def chosen(
     reached: Mapping[str, Reached], file: str, lines: Collection[int], first: Sequence[str], seconds: float
 ) -> list[str]:
-    """Tests that execute these lines, those of the files `first` first, for so many seconds at most.
+    """Tests that execute these lines, up to `seconds` in total, those of the files `first` first.
 
-    Lines that are executed by importing them alone are reached by whatever executes another of their file.
+    Lines that only run on import count as reached by any test that executes another line of their file.
     """
     for wanted in (lines, None):
         mine = {path: each.of(file, wanted) for path, each in reached.items()}
@@ -84,7 +86,7 @@ def chosen(
 
 
 def _within(each: Iterable[Sequence[tuple[str, float]]], seconds: float) -> Iterator[str]:
-    """The first test of every file, then the second of every one, while there is time."""
+    """The first test of every file, then the second of every file, and so on while time remains."""
     started: set[int] = set()
     for row in zip_longest(*each):
         for at, test in enumerate(row):
@@ -105,17 +107,17 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def _file(path: Path, code: str) -> Reached | None:
-    """What one file of tests executes; None where it could not be told."""
+    """What one test file executes; None if the cached result cannot be read."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onert-mutation"
     home.mkdir(parents=True, exist_ok=True)
-    kept = home / f"{path.stem}-{_digest([path])[:16]}-{code[:16]}.json"
-    if not kept.exists():
-        _measure(path, kept)
-    return Reached.read(kept)
+    cached = home / f"{path.stem}-{_digest([path])[:16]}-{code[:16]}.json"
+    if not cached.exists():
+        _measure(path, cached)
+    return Reached.read(cached)
 
 
-def _measure(path: Path, kept: Path) -> None:
-    written = kept.with_suffix(f".{os.getpid()}")
+def _measure(path: Path, cached: Path) -> None:
+    written = cached.with_suffix(f".{os.getpid()}")
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(__file__).parent),
@@ -126,7 +128,7 @@ def _measure(path: Path, kept: Path) -> None:
     command += ["-n", "0", "--hypothesis-profile=unshrunk", str(path.relative_to(REPOSITORY))]
     try:
         subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, timeout=LIMIT, check=False)
-        written.replace(kept)
+        written.replace(cached)
     except (subprocess.TimeoutExpired, FileNotFoundError):
         print(f"{path.relative_to(REPOSITORY)}: what it executes is not known", flush=True)
-        kept.write_text(json.dumps({"tests": [], "lines": {}}), encoding="utf-8")
+        cached.write_text(json.dumps({"tests": [], "lines": {}}), encoding="utf-8")

@@ -1,8 +1,8 @@
-"""A plugin of pytest: writes down which tests execute which lines of some folders.
+"""A pytest plugin that records which tests execute which lines in some folders.
 
-`ONERT_REACH` names the file to write, `ONERT_REACHED` the folders, with the path's separator between them. Written is
-{"tests": [[id, seconds of the processor]], "lines": {file: {line: [numbers of tests]}}}, without what is executed while
-modules are imported. Of a line's tests those that take the least time are kept.
+`ONERT_REACH` names the file to write, `ONERT_REACHED` the folders, separated by the path separator. The file contains
+{"tests": [[id, processor seconds]], "lines": {file: {line: [indices of tests]}}}, without what runs while modules are
+imported. For each line the fastest tests are recorded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import coverage
 import pytest
 
 MOST = 40
-"""Tests of one line in one file of tests."""
+"""The most tests recorded for one line per test file."""
 
 
 class Reach:
-    """What is executed by each test."""
+    """Records what each test executes."""
 
     def __init__(self, target: Path, folders: list[str]) -> None:
         self._target = target

@@ -1,15 +1,15 @@
 """Plants one fault at a time in a copy of the repository, runs the tests that must notice it, and counts.
 
     python tests/mutation/run.py                 # the whole table, two at a time
-    python tests/mutation/run.py ir compiler-3   # two packages' worth, or single faults
-    python tests/mutation/run.py --record        # and write down which test noticed each
-    python tests/mutation/run.py --new --record  # those of which nothing is written down
+    python tests/mutation/run.py ir compiler-3   # one package's faults, and a single one
+    python tests/mutation/run.py --record        # and record which test noticed each
+    python tests/mutation/run.py --new --record  # only faults without a recorded test
 
 Each worker has its own copy of the tree, which comes first on the import path, and each fault its own empty cache, so
-nothing that the original compiled is found. A fault is noticed when pytest fails or takes longer than the limit. The
-test that noticed it last time (`noticed.txt`) is run alone first, and those of the row where it is gone or passes. All
-tests that noticed something are run on unchanged copies at the end: one that fails there would notice everything. Those
-that ended at a limit are held to the same limit there.
+that nothing compiled from the original is found. A fault is noticed when pytest fails or exceeds a limit. The test that
+noticed it last time (`noticed.txt`) runs alone first; if it is gone or passes, the row's tests run. At the end all
+tests that noticed a fault run on unchanged copies, because a test that fails there would notice everything; those that
+ended at a limit get the same limit there.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from mutation.table import Fault, faults, noticed, record, summary
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 COPIED = ("onert", "backends", "tests", "docs", "nnpackage", "Makefile", "README.md", "pyproject.toml")
 PATIENCE = 10.0
-"""Seconds that tests wait for threads and processes before they fail, where a fault is planted."""
+"""Seconds that tests wait for threads and processes before they fail while a fault is planted."""
 
 
 @frozen
 class Limits:
-    """Seconds after which a run counts as failed: of the clock, and of the processor for each process."""
+    """Limits after which a run counts as failed: wall-clock seconds, and processor seconds of each process."""
 
     seconds: float = 600.0
     processor: int = 600
 
 
 ALONE = Limits(120.0, 30)
-"""For a test by itself, which takes a few seconds; a fault may let native code spin for ever."""
+"""For a single test, which takes a few seconds; a fault may make native code loop forever."""
 ENDED_BY_PYTEST = (3, 4, 5)
-"""Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
+"""Exit statuses for pytest's internal errors, wrong usage (including a missing test), and no tests at all."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _BEGUN = re.compile(r"^(tests/[^ :]+\.py::[\w:]+(?:\[.*?\](?= |$))?)", re.MULTILINE)
 
 
 @frozen
 class Outcome:
-    """What became of one fault: `noticed` by a failing test or the limit, after so many seconds.
+    """What became of one fault: `noticed` by a failing test or a limit, after `seconds`.
 
-    `by` is the test, empty where none can be told. `limits` are those that it reached, None where it reached none.
+    `by` is the test, empty if unknown. `limits` are the ones it exceeded, None if it exceeded none.
     """
 
     fault: Fault
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def copy_tree(target: Path) -> None:
-    """What tests and imports need of the repository."""
+    """Copy what tests and imports need of the repository."""
     ignore = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     for name in COPIED:
         source = REPOSITORY / name
@@ -84,9 +84,9 @@ def copy_tree(target: Path) -> None:
 def pytest(
     tree: Path, tests: Sequence[str], limits: Limits | None = None, has_fault: bool = True
 ) -> tuple[int | None, str]:
-    """Exit status (None where a limit was reached) and report of the tests, with the tree's own code imported.
+    """Exit status (None if a limit was exceeded) and report of the tests, run against the tree's own code.
 
-    Long tests are left out of files, and run where a single one is named. Where both are, the first that fails decides.
+    Tests marked long are skipped in files but run if named individually. If both are given, the first failure decides.
     """
     named = [test for test in tests if "::" in test]
     files = [test for test in tests if "::" not in test]
@@ -135,7 +135,7 @@ def _pytest(tree: Path, arguments: Sequence[str], limits: Limits | None, has_fau
 
 @contextmanager
 def planted(tree: Path, fault: Fault) -> Iterator[None]:
-    """The tree with the fault in it. Compiled files go: two versions may have one size and one time."""
+    """The tree with the fault in it. Removes compiled files, because two versions may have the same size and time."""
     path = tree / fault.file
     original = path.read_bytes()
 
@@ -152,40 +152,40 @@ def planted(tree: Path, fault: Fault) -> Iterator[None]:
 
 
 def attempt(tree: Path, fault: Fault, first: str = "") -> Outcome:
-    """Plant a fault and run one test, where it is given, then those of the row; RuntimeError where no test ran."""
+    """Plant a fault and run the test `first` if given, then those of the row; RuntimeError if no test ran."""
     began, limits = time.monotonic(), ALONE
     with planted(tree, fault):
         status, report = pytest(tree, [first], limits) if first else (0, "")
         if status == 0 or _ran_nothing(status, report):
             limits = Limits()
             status, report = pytest(tree, fault.tests, limits)
-    if _ran_nothing(status, report):  # a signal or 2 is the fault's doing
+    if _ran_nothing(status, report):  # a signal or status 2 is caused by the fault
         raise RuntimeError(f"{fault.name}: pytest ended with status {status}:\n{report}")
     by = failed(report) if status != 0 else ""
     return Outcome(fault, status != 0, by, time.monotonic() - began, limits if status is None else None)
 
 
 def _ran_nothing(status: int | None, report: str) -> bool:
-    """Whether pytest ended for a reason of its own, and not because a file of tests cannot be imported any more."""
+    """Whether pytest ended for a reason of its own, and not because a test file can no longer be imported."""
     return status in ENDED_BY_PYTEST and "ERROR collecting" not in report
 
 
 def failed(report: str) -> str:
-    """The test that failed, or the one that was running where the process ended; empty where there is neither."""
+    """The test that failed, or the one that was running when the process ended; empty if there is neither."""
     found = _FAILED.findall(report)[:1] or _BEGUN.findall(report)[-1:]
     return str(found[0]) if found else ""
 
 
 def baseline(tree: Path, tests: Sequence[str], limits: Limits | None = None) -> str:
-    """The report of these tests, where they do not pass on the unchanged tree; else nothing."""
+    """The report of these tests if they fail on the unchanged tree, else the empty string."""
     status, report = pytest(tree, tests, limits, has_fault=False)
     return "" if status == 0 else report
 
 
 def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: bool = True) -> list[Outcome]:
-    """Every fault's outcome; RuntimeError where a test fails without any fault.
+    """Every fault's outcome; RuntimeError if a test fails without any fault.
 
-    `before` has the tests that noticed faults before, by the faults' keys.
+    `before` maps faults' keys to the tests that noticed them before.
     """
     trees: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="onert-mutation-") as folder, ThreadPoolExecutor(jobs) as workers:
@@ -225,19 +225,19 @@ def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: 
 
 
 def _noticing(outcome: Outcome) -> tuple[str, ...]:
-    """The test that noticed the fault; those of the row where none can be told."""
+    """The test that noticed the fault; those of the row if unknown."""
     return (outcome.by,) if outcome.by else outcome.fault.tests
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="packages (ir) or faults (ir-3); all where none is named")
-    parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("names", nargs="*", help="packages (ir) or faults (ir-3); default: all")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="number of parallel workers (default: 2)")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault")
-    parser.add_argument("--new", action="store_true", help="only faults of which noticed.txt says nothing")
-    parser.add_argument("--record", action="store_true", help="write down which test noticed each fault")
-    parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
-    parser.add_argument("--table", action="store_true", help="print what docs/conformance.md says of the table")
+    parser.add_argument("--new", action="store_true", help="only faults that noticed.txt does not list")
+    parser.add_argument("--record", action="store_true", help="record which test noticed each fault")
+    parser.add_argument("--allowed", type=float, default=0.05, help="the fraction that may survive (default: 0.05)")
+    parser.add_argument("--table", action="store_true", help="print the table's summary for docs/conformance.md")
     options = parser.parse_args(arguments)
     if options.table:
         print("\n".join(summary(faults())))

@@ -1,16 +1,16 @@
-"""Plants faults drawn at random from all that Cosmic Ray's operators make of `onert/ir` and `onert/compiler`.
+"""Plants random faults, drawn from all changes that Cosmic Ray's operators make to `onert/ir` and `onert/compiler`.
 
     python tests/mutation/sample.py --count 60 --seed 1
     python tests/mutation/sample.py --count 20 onert/backend/planner
 
-Files are drawn by their size, then a place in one, and then one of the changes that Cosmic Ray knows for the place: a
-comparison or an operation for another, a number for its neighbour, `and` for `or`, a condition for its opposite, a loop
-without a round, an exception that is not caught. Annotations, decorators and error sentences stay: the first two decide
-nothing or everything, and sentences are compared where they matter.
+A file is drawn with a probability proportional to its size, then a place in it, then one of Cosmic Ray's changes for
+that place: another comparison or operation, a neighbouring number, `and` for `or`, a negated condition, a loop without
+iterations, an exception that is not caught. Annotations, decorators and error messages are spared: the first two change
+nothing or everything, and messages are compared where they matter.
 
 A change is tried with tests that execute the changed line (`reach`), those of files that name the module first, for
-`--seconds` of processor time. Where none is known to, the file's tests are those that name its module and those that
-the planted faults of its folder name.
+`--seconds` of processor time. If none are known, the tests are those that name the module and those that the planted
+faults of its folder name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import parso.tree  # first: cosmic_ray imports it halfway otherwise
+import parso.tree  # first: otherwise cosmic_ray imports it halfway
 from attrs import evolve, frozen
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -36,8 +36,8 @@ from mutation.table import Fault, faults
 
 FOLDERS = ("onert/ir", "onert/compiler")
 OF_OPERATIONS = ("tests/ir", "tests/ops")
-KEPT = {"annassign", "tfpdef", "decorator", "decorators", "raise_stmt", "fstring", "import_from", "import_name"}
-"""Kinds of syntax in which nothing is changed."""
+SPARED = {"annassign", "tfpdef", "decorator", "decorators", "raise_stmt", "fstring", "import_from", "import_name"}
+"""Kinds of syntax that are not changed."""
 
 Place = tuple[int, int]
 """Line from 1, column from 0."""
@@ -45,7 +45,7 @@ Place = tuple[int, int]
 
 @frozen
 class Change:
-    """What an operator of Cosmic Ray does at its occurrence of that number in a file."""
+    """One occurrence, by number, of a Cosmic Ray operator in a file."""
 
     operator: str
     occurrence: int
@@ -56,10 +56,10 @@ class Change:
 
 
 def places(source: str) -> dict[Place, list[Change]]:
-    """The places of a source where something can be changed, each with its changes."""
+    """The places of a source that can be changed, each with its changes."""
     found: dict[Place, list[Change]] = {}
     nodes = list(ast_nodes(get_ast(source)))
-    left_out = {id(node) for node in nodes if _kept(node)}
+    left_out = {id(node) for node in nodes if _is_spared(node)}
     for name in operator_names():
         kind = get_operator(name)
         if kind.arguments():
@@ -73,18 +73,18 @@ def places(source: str) -> dict[Place, list[Change]]:
     return found
 
 
-def _kept(node: parso.tree.NodeOrLeaf | None) -> bool:
-    """Whether a node is part of what stays, or of the annotation of a result."""
+def _is_spared(node: parso.tree.NodeOrLeaf | None) -> bool:
+    """Whether a node is part of spared syntax or of a result's annotation."""
     while node is not None:
         parent = node.parent
-        if node.type in KEPT or (parent is not None and parent.type == "funcdef" and parent.annotation is node):
+        if node.type in SPARED or (parent is not None and parent.type == "funcdef" and parent.annotation is node):
             return True
         node = parent
     return False
 
 
 def drawn(folders: Sequence[str], count: int, seed: int) -> list[Fault]:
-    """So many changes of the files in these folders, as faults."""
+    """`count` changes of the files in these folders, as faults."""
     roots = [REPOSITORY / folder for folder in folders]
     paths = [path for root in roots for path in sorted(root.rglob("*.py") if root.is_dir() else [root])]
     sizes = [path.stat().st_size for path in paths]
@@ -104,7 +104,7 @@ def drawn(folders: Sequence[str], count: int, seed: int) -> list[Fault]:
 
 
 def reaching(fault: Fault, reached: Mapping[str, Reached], seconds: float) -> Fault:
-    """The fault with the tests that execute what it changes, as far as these are known."""
+    """The fault with the tests that execute what it changes, if known."""
     old, new = ((REPOSITORY / fault.file).read_text(encoding="utf-8"), fault.new)
     differ = [
         at for at, pair in enumerate(zip(old.splitlines(), new.splitlines(), strict=False), 1) if pair[0] != pair[1]
@@ -115,7 +115,7 @@ def reaching(fault: Fault, reached: Mapping[str, Reached], seconds: float) -> Fa
 
 
 def _statement(source: str, lines: Sequence[int]) -> set[int]:
-    """These lines, and those where the smallest statements begin that they belong to: what is counted as executed."""
+    """These lines, and the first lines of their smallest enclosing statements, which is what coverage counts."""
     found = set(lines)
     for line in lines:
         around = [
@@ -142,7 +142,7 @@ def _difference(source: str, changed: str) -> str:
 
 
 def _tests(file: str) -> tuple[str, ...]:
-    """The tests that name this module, then those that faults of this file, or of its folder, name."""
+    """The tests that name this module, then those named by the planted faults of this file, or else of its folder."""
     known, module = faults(), file.removesuffix(".py").replace("/", ".")
     importing = re.compile(
         rf"\b{re.escape(module)}\b|from {re.escape(module.rpartition('.')[0])} import .*\b{Path(file).stem}\b"
@@ -160,11 +160,13 @@ def _tests(file: str) -> tuple[str, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", default=FOLDERS, help="folders or files (onert/ir onert/compiler)")
-    parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
-    parser.add_argument("-n", "--count", type=int, default=60, help="how many changes to draw (60)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for each change (60)")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
+    parser.add_argument(
+        "folders", nargs="*", default=FOLDERS, help="folders or files (default: onert/ir onert/compiler)"
+    )
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="number of parallel workers (default: 2)")
+    parser.add_argument("-n", "--count", type=int, default=60, help="number of changes to draw (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for each change (default: 60)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random generator (default: 0)")
     options = parser.parse_args(arguments)
     reached = measured(options.jobs)
     changes = [reaching(each, reached, options.seconds) for each in drawn(options.folders, options.count, options.seed)]

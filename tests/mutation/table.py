@@ -11,7 +11,7 @@ from attrs import frozen
 
 FOLDER = Path(__file__).resolve().parent / "faults"
 NOTICED = FOLDER.parent / "noticed.txt"
-"""A line for each fault: its key, and the test that noticed it when that was last written down."""
+"""A line for each fault: its key, and the test that noticed it when last recorded."""
 _ARROW = " --> "
 
 
@@ -19,7 +19,7 @@ _ARROW = " --> "
 class Fault:
     """One change to one file, and the tests that must notice it.
 
-    `old` occurs exactly once in the file. `survives` is why no test can tell the difference, empty where one must.
+    `old` occurs exactly once in the file. `survives` explains why no test can tell the difference; empty if one must.
     """
 
     package: str
@@ -37,7 +37,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """What names the row wherever it stands in the table."""
+        """Identifies the row wherever it stands in the table."""
         return f"{self.package}: {self.breaks}"
 
     def text(self, repository: Path) -> str:
@@ -60,19 +60,19 @@ def faults(folder: Path = FOLDER) -> tuple[Fault, ...]:
 
 
 def noticed(path: Path = NOTICED) -> dict[str, str]:
-    """The test that noticed a fault, by the fault's key."""
+    """The test that noticed each fault, by the fault's key."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return {key: test for key, _, test in (line.partition(_ARROW) for line in lines)}
 
 
 def record(by: Mapping[str, str], path: Path = NOTICED) -> None:
-    """Write down which test noticed which fault, in the order of the table; faults without one are left out."""
+    """Write which test noticed which fault, in the order of the table; faults without one are omitted."""
     lines = [f"{fault.key}{_ARROW}{by[fault.key]}\n" for fault in faults() if by.get(fault.key)]
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def summary(table: tuple[Fault, ...]) -> list[str]:
-    """What the page on conformance says of the table: faults by package, and those that no test can notice."""
+    """The table's summary on the conformance page: faults by package, and those that no test can notice."""
     counts = Counter(fault.package for fault in table)
     rows = [f"| {package} | {count} |" for package, count in sorted(counts.items())]
     listed = [f"- `{fault.file}`: {fault.breaks}. {fault.survives}" for fault in table if fault.survives]

@@ -1,4 +1,4 @@
-"""Claims about the table of planted faults: it fits the code, and its runner tells faults that tests notice."""
+"""The table of planted faults matches the code, and its runner distinguishes noticed faults from others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PACKAGES = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_fits_its_file_once_and_names_tests_that_are_there(fault: Fault) -> None:
+def test_a_fault_fits_its_file_once_and_names_existing_tests(fault: Fault) -> None:
     changed = fault.text(REPOSITORY)
     assert changed != (REPOSITORY / fault.file).read_text(encoding="utf-8")
     assert fault.breaks
@@ -38,21 +38,21 @@ def test_a_fault_fits_its_file_once_and_names_tests_that_are_there(fault: Fault)
         assert (REPOSITORY / test.split("::")[0]).exists()
 
 
-def test_faults_are_many_and_in_every_package() -> None:
+def test_there_are_many_faults_and_some_in_every_package() -> None:
     assert len(FAULTS) >= 150
     assert len({(f.file, f.old, f.new) for f in FAULTS}) == len(FAULTS)
     assert {str(folder) for f in FAULTS for folder in Path(f.file).parents} >= PACKAGES
     assert sum(bool(f.survives) for f in FAULTS) <= 0.05 * len(FAULTS)
 
 
-def test_a_text_that_does_not_occur_once_is_refused() -> None:
+def test_a_text_that_does_not_occur_exactly_once_is_refused() -> None:
     for old in ("no such text", "def "):
         with pytest.raises(ValueError, match=r"times in onert/ir/quant\.py, expected once"):
             evolve(FAULTS[0], file="onert/ir/quant.py", old=old).text(REPOSITORY)
 
 
-def _little(tree: Path) -> None:
-    """A tree of one file, the test that looks at it, and one that does not."""
+def _write_small_tree(tree: Path) -> None:
+    """Write a tree of one file, a test that checks it, and one that does not."""
     (tree / "tests").mkdir()
     (tree / "half.py").write_text("def away(x: float) -> int:\n    return int(x + 0.5)\n")
     (tree / "tests" / "test_half.py").write_text(
@@ -66,8 +66,8 @@ def _little(tree: Path) -> None:
 HALF, OTHER = "tests/test_half.py::test_a_half", "tests/test_other.py::test_another"
 
 
-def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
-    _little(tmp_path)
+def test_the_runner_distinguishes_noticed_faults_from_others(tmp_path: Path) -> None:
+    _write_small_tree(tmp_path)
     found = Fault("", 1, "half.py", "", "x + 0.5", "x + 0.4", (HALF,))
     equal = Fault("", 2, "half.py", "", "x + 0.5", "0.5 + x", (HALF,))
     before = (tmp_path / "half.py").read_bytes()
@@ -109,17 +109,17 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("report", "test"), REPORTS.values(), ids=REPORTS)
-def test_the_report_tells_which_test_noticed(report: str, test: str) -> None:
+def test_the_failing_test_is_found_in_the_report(report: str, test: str) -> None:
     assert failed(report) == test
 
 
-def test_what_is_written_down_of_tests_is_read_again_in_the_order_of_the_table(tmp_path: Path) -> None:
+def test_recorded_tests_are_read_back_in_the_order_of_the_table(tmp_path: Path) -> None:
     path = tmp_path / "noticed.txt"
     record({FAULTS[1].key: "tests/a.py::test_b[c d]", FAULTS[0].key: "tests/a.py", "gone": "tests/b.py"}, path)
     assert list(noticed(path).items()) == [(FAULTS[0].key, "tests/a.py"), (FAULTS[1].key, "tests/a.py::test_b[c d]")]
 
 
-def test_what_noticed_faults_is_still_there() -> None:
+def test_recorded_tests_and_faults_still_exist() -> None:
     keys = {fault.key for fault in FAULTS}
     assert len(keys) == len(FAULTS)
     for key, test in noticed().items():
@@ -128,7 +128,7 @@ def test_what_noticed_faults_is_still_there() -> None:
         assert f"def {function.partition('[')[0]}(" in (REPOSITORY / path).read_text(encoding="utf-8")
 
 
-def test_changes_drawn_at_random_are_single_and_valid_and_spare_annotations() -> None:
+def test_random_changes_are_single_and_valid_and_spare_annotations() -> None:
     source = "def f(a: int | None, b: int) -> bool | None:\n    if a < b and a != 0:\n        return a + 1\n"
     source += "    return not b\n"
     found = places(source)
@@ -145,7 +145,7 @@ def test_changes_drawn_at_random_are_single_and_valid_and_spare_annotations() ->
     assert {"if a <= b and a != 0:", "if a < b or a != 0:", "return a - 1", "return b"} <= written
 
 
-def test_drawing_is_the_same_for_the_same_seed_and_ends_where_no_change_is_left() -> None:
+def test_drawing_is_deterministic_and_ends_when_no_changes_are_left() -> None:
     source = "onert/ir/quant.py"
     found = drawn((source,), 5, seed=1)
     assert found == drawn((source,), 5, seed=1) != drawn((source,), 5, seed=2)
@@ -155,6 +155,6 @@ def test_drawing_is_the_same_for_the_same_seed_and_ends_where_no_change_is_left(
     assert 0 < len(every) < 1000
 
 
-def test_the_page_says_what_the_table_is() -> None:
+def test_the_conformance_page_has_the_table_s_summary() -> None:
     page = (REPOSITORY / "docs" / "conformance.md").read_text(encoding="utf-8")
     assert "\n".join(summary(FAULTS)) in page, "run `python tests/mutation/run.py --table`"

@@ -1,4 +1,4 @@
-"""Claims about which tests a change is tried with: those that execute it, within the time that there is."""
+"""The choice of tests for a change: those that execute it, within a time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODE = "def half(x):\n    return x / 2\n\n\ndef twice(x):\n    return 2 * x\n"
 TESTS = "import code_of as c\n\ndef test_a():\n    assert c.half(2) == 1\n\ndef test_b():\n    assert c.twice(2) == 4\n"
 
 
-def test_lines_are_of_the_tests_that_execute_them(tmp_path: Path) -> None:
+def test_lines_are_attributed_to_the_tests_that_execute_them(tmp_path: Path) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "code_of.py").write_text(CODE)
@@ -56,14 +56,14 @@ B = Reached((("b::one", 1.0), ("b::two", 2.0)), {"x.py": {3: (0, 1), 5: (1,)}})
     ],
     ids=["in turn", "named first", "while there is time", "one line", "nothing but imports"],
 )
-def test_short_tests_of_all_files_come_first(
+def test_the_fastest_tests_of_all_files_come_first(
     lines: list[int], first: tuple[str, ...], seconds: float, expected: list[str]
 ) -> None:
     assert chosen({"a": A, "b": B}, "x.py", lines, first, seconds) == expected
     assert chosen({"a": A, "b": B}, "y.py", lines, first, seconds) == []
 
 
-def test_a_change_is_tried_with_what_executes_its_statement() -> None:
+def test_a_change_is_tried_with_the_tests_that_execute_its_statement() -> None:
     file = "onert/ir/quant.py"
     source = (REPOSITORY / file).read_text(encoding="utf-8")
     at = next(n for n, line in enumerate(source.splitlines(), 1) if ">= 0.5, np.sign(x), 0)" in line)

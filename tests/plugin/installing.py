@@ -1,4 +1,4 @@
-"""Packages beside the project, installed as their users install them."""
+"""Installs packages from outside the project the way users do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared_material import REPOSITORY
 
 
 def pip_install(source: Path, target: Path) -> None:
-    """Have pip install the package of a folder into a directory, with nothing from the network."""
+    """Have pip install the package in a folder into a directory, without the network."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
     done = subprocess.run(
         [*pip, "--no-build-isolation", "--no-deps", "--target", str(target), str(source)],
@@ -23,7 +23,7 @@ def pip_install(source: Path, target: Path) -> None:
 
 
 def shell(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A process that finds the project and what is installed in `site`."""
+    """Run a process that finds the project and what is installed in `site`."""
     path = os.pathsep.join([str(site), str(REPOSITORY), str(REPOSITORY / "backends")])
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""Claims about model formats of others: one that is installed is read everywhere, one that is wrong breaks no other."""
+"""Third-party model formats: an installed one is read everywhere, and a broken one breaks no other."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ LAYERS = [
 ]
 
 
-def written() -> bytes:
-    """A perceptron of three layers in the format of the example."""
+def perceptron_file() -> bytes:
+    """A perceptron of three layers in the example's format."""
     content = b"MLP1" + struct.pack("<II", SIZES[0], len(LAYERS))
     for weight, bias, activation in LAYERS:
         content += struct.pack("<II", len(bias), activation) + weight.tobytes() + bias.tobytes()
     return content
 
 
-def computed(x: np.ndarray) -> np.ndarray:
+def perceptron(x: np.ndarray) -> np.ndarray:
     for weight, bias, activation in LAYERS:
         x = x @ weight.T + bias
         x = (x, np.maximum(x, 0), np.tanh(x))[activation]
@@ -46,13 +46,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory into which pip has installed the example, with a model beside it."""
     target = tmp_path_factory.mktemp("site")
     pip_install(SOURCE, target)
-    (target / "model.mlp").write_bytes(written())
+    (target / "model.mlp").write_bytes(perceptron_file())
     return target
 
 
 @pytest.fixture
 def plugin(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This process finds the example; the path of the model."""
+    """Make this process find the example; returns the model's path."""
     monkeypatch.syspath_prepend(str(site))
     return site / "model.mlp"
 
@@ -60,38 +60,38 @@ def plugin(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("backend", ["reference", "llvm"])
 @pytest.mark.parametrize("way", ["path", "bytes"])
 def test_a_file_of_an_installed_format_is_read_and_run(plugin: Path, backend: str, way: str) -> None:
-    package = onert.load(plugin if way == "path" else written())
+    package = onert.load(plugin if way == "path" else perceptron_file())
     assert package.name == ("model" if way == "path" else package.name)
     execution = onert.Execution(onert.compile(package, backends=(backend,)))
-    for rows in (1, 4):  # the batch is open
+    for rows in (1, 4):  # the batch size is dynamic
         x = RNG.standard_normal((rows, SIZES[0])).astype(np.float32)
         (y,) = execution.run([x]).values()
-        np.testing.assert_allclose(y, computed(x), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(y, perceptron(x), rtol=1e-5, atol=1e-5)
 
 
-def test_the_interpreter_reads_it(plugin: Path) -> None:
+def test_the_interpreter_reads_an_installed_format(plugin: Path) -> None:
     interpreter = onert.Interpreter(model_path=str(plugin))
     interpreter.allocate_tensors()
     (entry,), (result,) = interpreter.get_input_details(), interpreter.get_output_details()
     x = np.ones((1, SIZES[0]), np.float32)
     interpreter.set_tensor(entry["index"], x)
     interpreter.invoke()
-    np.testing.assert_allclose(interpreter.get_tensor(result["index"]), computed(x), rtol=1e-5)
+    np.testing.assert_allclose(interpreter.get_tensor(result["index"]), perceptron(x), rtol=1e-5)
 
 
-def test_the_command_line_reads_it(site: Path) -> None:
+def test_the_command_line_tools_read_an_installed_format(site: Path) -> None:
     for tool, says in (("run", "output 0"), ("inspect", "FullyConnected")):
         done = shell(site, "-m", f"onert.tools.{tool}", "model.mlp")
         assert done.returncode == 0, done.stderr
         assert says in done.stdout
 
 
-def test_nothing_of_it_is_imported_for_a_model_of_our_own(site: Path) -> None:
+def test_a_plugin_is_not_imported_for_a_built_in_format(site: Path) -> None:
     code = f"import sys, onert; onert.load({str(DIGITS)!r}); print('onert_mlp' in sys.modules)"
     assert shell(site, "-c", code).stdout.strip() == "False"
 
 
-WHOLE = written()
+WHOLE = perceptron_file()
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "no numbers": (WHOLE[:4], "the number of inputs has 0 bytes at offset 4, expected 4"),
     "cut in a weight": (WHOLE[:60], r"layer 0: weight has 40 bytes at offset 20, expected 140"),
@@ -104,7 +104,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "says"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_malformed_file_is_one_sentence(plugin: Path, tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_malformed_file_is_refused_in_one_sentence(plugin: Path, tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "bad.mlp"
     file.write_bytes(content)
     with pytest.raises(onert.ModelError, match=says) as caught:
@@ -113,12 +113,12 @@ def test_a_malformed_file_is_one_sentence(plugin: Path, tmp_path: Path, content:
     assert "\n" not in str(caught.value)
 
 
-# ---- formats that are wrong
+# ---- broken formats
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Installs a distribution of one module with a format by entry point."""
+    """Installs a distribution of one module that registers a format by entry point."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def make(name: str, code: str) -> None:
@@ -132,7 +132,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
 
 
 def reader(name: str, recognize: str = "head.startswith(b'WXYZ')", load: str = "None") -> str:
-    """The code of a format, of two expressions."""
+    """The code of a format with these two expressions."""
     return f"""
 from attrs import evolve
 from onert.frontend import Format
@@ -168,7 +168,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "row"), WRONG.items(), ids=WRONG.keys())
-def test_a_format_that_is_wrong_is_one_sentence_and_the_rest_works(
+def test_a_broken_format_is_reported_in_one_sentence_and_the_rest_works(
     install: Callable[[str, str], None], plugin: Path, name: str, row: tuple[str, str]
 ) -> None:
     code, says = row
@@ -178,12 +178,12 @@ def test_a_format_that_is_wrong_is_one_sentence_and_the_rest_works(
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
     assert onert.load(DIGITS).models
-    if name != "f_ask":  # it is asked before the example, by its name
+    if name != "f_ask":  # which is asked before the example, in order of names
         assert onert.load(plugin).models
     assert {"tflite", "circle", "nnpackage", "mlp"} <= {format_.name for format_ in formats()}
 
 
-def test_a_format_does_not_take_the_place_of_our_own(install: Callable[[str, str], None]) -> None:
+def test_a_plugin_does_not_replace_a_built_in_format(install: Callable[[str, str], None]) -> None:
     install("f_thief", reader("f_thief", recognize="True", load="1 / 0"))
     assert onert.load(DIGITS).models
     with pytest.raises(onert.ModelError, match="the reader of model format 'f_thief' failed: ZeroDivisionError"):
@@ -193,7 +193,7 @@ def test_a_format_does_not_take_the_place_of_our_own(install: Callable[[str, str
 # ---- the documentation
 
 
-def test_the_frontend_of_the_documentation_is_the_example() -> None:
+def test_the_documentation_quotes_the_example_frontend() -> None:
     page = (REPOSITORY / "docs" / "writing_a_frontend.md").read_text(encoding="utf-8")
     first = re.search(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert first is not None

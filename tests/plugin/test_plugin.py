@@ -1,4 +1,4 @@
-"""Claims about plugins: one that is installed is found by its name, one that is broken breaks nothing else."""
+"""Backend plugins: an installed one is found by its name, and a broken one breaks nothing else."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ print([step.backend for step in program.main.steps], out.tolist())
     assert done.stdout.strip() == "['acme', 'reference'] [1.0, 2.0, 6.0, 12.0]"
 
 
-def test_the_command_line_takes_it_by_name(site: Path) -> None:
+def test_the_command_line_accepts_a_plugin_by_name(site: Path) -> None:
     done = shell(site, "-m", "onert.tools.run", str(DIGITS), "--backends", "acme;llvm", "--topk", "1")
     assert done.returncode == 0, done.stderr
 
 
-def test_it_is_not_used_unless_it_is_asked_for(site: Path) -> None:
+def test_a_plugin_is_not_used_unless_requested(site: Path) -> None:
     code = "from onert.backend.registry import load_backends; print([b.name for b in load_backends()])"
     assert shell(site, "-c", code).stdout.strip() == "['llvm', 'builtin', 'reference']"
 
 
-def test_it_is_held_by_the_conformance_kit_at_a_shell(site: Path) -> None:
+def test_a_plugin_passes_the_conformance_kit_from_the_shell(site: Path) -> None:
     done = shell(site, "-m", "onert.backend.testing", "acme")
     assert done.returncode == 0, done.stdout
     assert re.search(r"^held +MAXIMUM f32 \(2, 3, 4\)$", done.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1].endswith(" 0 FAILED")
 
 
-def test_nothing_of_a_plugin_is_imported_before_it_is_chosen(site: Path) -> None:
+def test_no_backend_is_imported_before_it_is_chosen(site: Path) -> None:
     code = """
 import sys, onert
 from onert.backend.registry import available
@@ -75,12 +75,12 @@ print("acme" in available(), "onert_acme" in sys.modules, "onert_llvm" in sys.mo
     assert shell(site, "-c", code).stdout.strip() == "True False False"
 
 
-# ---- plugins that are wrong
+# ---- broken plugins
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Installs a distribution of one module with backends by entry point."""
+    """Installs a distribution of one module that registers backends by entry point."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def make(distribution: str, code: str, **entries: str) -> None:
@@ -147,7 +147,7 @@ def the_rest_works() -> None:
         ("p_unnamed", good("x", "name = None"), "Made", "backend 'p_unnamed' at p_unnamed:Made has no name"),
     ],
 )
-def test_a_plugin_that_is_wrong_is_one_sentence_and_the_rest_works(
+def test_a_broken_plugin_is_reported_in_one_sentence_and_the_rest_works(
     install: Callable[..., None], module: str, code: str, attribute: str, sentence: str
 ) -> None:
     install(module, code, **{module: attribute})
@@ -173,7 +173,7 @@ def test_two_plugins_of_one_name_are_a_clash_that_names_both(install: Callable[.
 
 
 @pytest.mark.parametrize("name", ["llvm", "reference", "builtin"])
-def test_a_plugin_under_the_name_of_our_own_does_not_take_its_place(install: Callable[..., None], name: str) -> None:
+def test_a_plugin_does_not_replace_a_built_in_backend_of_the_same_name(install: Callable[..., None], name: str) -> None:
     install("p_thief", "raise RuntimeError('stolen')", **{name: "Made"})
     assert len(available()[name]) == 2
     the_rest_works()
@@ -181,7 +181,7 @@ def test_a_plugin_under_the_name_of_our_own_does_not_take_its_place(install: Cal
         load_backends([name])
 
 
-def test_a_plugin_s_failures_at_work_carry_its_name(install: Callable[..., None]) -> None:
+def test_a_plugin_s_runtime_failure_names_the_plugin(install: Callable[..., None]) -> None:
     code = (
         good("p_fails").replace('return "nothing is run"', "return None")
         + "    def generate(self, s, t): return 1 / 0\n"
@@ -195,7 +195,7 @@ def test_a_plugin_s_failures_at_work_carry_its_name(install: Callable[..., None]
     the_rest_works()
 
 
-def test_measuring_all_backends_leaves_out_what_does_not_load(
+def test_profiling_all_backends_skips_those_that_cannot_be_loaded(
     install: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     install("p_broken", "1 / 0", p_broken="Made")
@@ -209,7 +209,7 @@ def test_measuring_all_backends_leaves_out_what_does_not_load(
 # ---- the documentation
 
 
-def test_the_backend_of_the_documentation_is_complete_in_under_80_lines() -> None:
+def test_the_documented_backend_is_complete_in_under_80_lines() -> None:
     page = (REPOSITORY / "docs" / "writing_a_backend.md").read_text(encoding="utf-8")
     first = re.search(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert first is not None

@@ -1,4 +1,4 @@
-"""Applications written for ONNX Runtime run with its import changed (`pip install .[applications,silero]`)."""
+"""Applications written for ONNX Runtime run with only its import with_onert (`pip install .[applications,silero]`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import onert
 MODELS = SHARED / "models" / "onnx"
 
 
-def changed(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+def with_onert(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
     """The application's module, imported while `onnxruntime` is onert."""
     pytest.importorskip(name)
     for loaded in [one for one in sys.modules if one.split(".")[0] in (name, "onnxruntime")]:
@@ -24,16 +24,16 @@ def changed(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
     return importlib.import_module(name)
 
 
-def test_magika_recognises_files_by_their_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    magika = changed(monkeypatch, "magika").Magika()
+def test_magika_recognises_file_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    magika = with_onert(monkeypatch, "magika").Magika()
     text = b"def f(x):\n    return [x for x in range(10)]\n\nprint(f(3))\n" * 9
     assert magika.identify_bytes(text).output.label == "python"
 
 
 @pytest.mark.long
-def test_rapidocr_reads_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rapidocr_reads_text(monkeypatch: pytest.MonkeyPatch) -> None:
     cv2 = pytest.importorskip("cv2")
-    engine = changed(monkeypatch, "rapidocr").RapidOCR()
+    engine = with_onert(monkeypatch, "rapidocr").RapidOCR()
     picture = np.full((120, 500, 3), 255, np.uint8)
     cv2.putText(picture, "HELLO 12345", (20, 80), cv2.FONT_HERSHEY_SIMPLEX, 2, (0, 0, 0), 4)
     found = engine(picture)
@@ -47,7 +47,7 @@ def test_openwakeword_hears_no_word_in_noise(monkeypatch: pytest.MonkeyPatch) ->
     word, spectrum, embedding = (MODELS / f"openwakeword-0.4.0__{name}.onnx" for name in names)
     if not word.is_file():
         pytest.skip(f"{word} is not there")
-    changed(monkeypatch, "openwakeword")
+    with_onert(monkeypatch, "openwakeword")
     model = importlib.import_module("openwakeword.model").Model(
         wakeword_models=[str(word)],
         inference_framework="onnx",
@@ -61,7 +61,7 @@ def test_openwakeword_hears_no_word_in_noise(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.long
-def test_silero_vad_gives_what_it_gives_with_onnx_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silero_vad_matches_onnx_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("silero_vad")
     seconds = np.arange(48_000) / 16_000
@@ -74,7 +74,7 @@ def test_silero_vad_gives_what_it_gives_with_onnx_runtime(monkeypatch: pytest.Mo
         return [float(model(chunk, 16_000)) for chunk in chunks]
 
     theirs = scores()
-    changed(monkeypatch, "silero_vad")
+    with_onert(monkeypatch, "silero_vad")
     mine = scores()
     assert max(theirs) > 5 * np.median(theirs)
     np.testing.assert_allclose(mine, theirs, atol=1e-5)

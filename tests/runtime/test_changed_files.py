@@ -1,9 +1,4 @@
-"""Claims about files that another process changes while they are in use: the first content counts, or one is told.
-
-A process loads a model, compiles it, runs it and gives it another shape. At one of these stages, this process changes
-the file that it was loaded from, or the entry of the program cache. Whoever had mapped the file would now be ended by a
-signal, or compute with other weights.
-"""
+"""Files that another process changes while they are in use: the original content is used, or an error is raised."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ from attrs import frozen
 from onert.ir import DType
 
 COUNT, FEW = 1 << 16, 16000
-"""So many weights are left in the model's file by what is cached of it; so few are in the cache's entry itself."""
+"""With COUNT weights a cache entry refers to those in the model's file; with FEW it contains them."""
 STAGES = ("load", "compile", "run", "shape")
 
 CHILD = """
@@ -95,7 +90,7 @@ def appended(path: Path) -> None:
 
 @cache
 def model(count: int = COUNT) -> bytes:
-    """`x * weights`, of which there are so many: 1, 2 and so on."""
+    """`x * weights`, with `count` weights 1, 2, ..."""
     writer = pytest.importorskip("model_writer")
     built = writer.Model()
     graph = built.graph()
@@ -108,7 +103,7 @@ def model(count: int = COUNT) -> bytes:
 
 
 def running(path: str) -> bytes:
-    """What runs the model at a path beside it."""
+    """A model that runs the model at a path beside it."""
     writer = pytest.importorskip("model_writer")
     built = writer.Model(writer.CIRCLE)
     graph = built.graph()
@@ -158,7 +153,7 @@ def as_neighbor(folder: Path) -> Place:
 
 
 SMALL, LARGE = 1 << 20, 1 << 10
-"""How large a file may be that is copied when it is opened: more than the models here, and less."""
+"""Size limits up to which a file is copied when opened: above and below the size of the models here."""
 
 KINDS: dict[str, tuple[Callable[[Path], Place], int]] = {
     "small file": (as_file, SMALL),
@@ -172,7 +167,7 @@ CHANGES = (truncated, overwritten, replaced, appended)
 
 
 class Other:
-    """Another process, which does what it is told."""
+    """A process that runs the CHILD script on request."""
 
     def __init__(self, cache: Path, held: int) -> None:
         self._process = subprocess.Popen(
@@ -184,23 +179,23 @@ class Other:
         )
 
     def use(self, path: Path, stage: str, change: Callable[[], None] | None = None) -> str:
-        """What becomes of a model that is used to the end, when `change` is done at a stage."""
-        self._tell(json.dumps({"path": str(path), "stage": stage}))
+        """The outcome of loading, compiling and running a model, with `change` applied at a stage."""
+        self._send(json.dumps({"path": str(path), "stage": stage}))
         if change is None:
-            return self._told()
-        said = self._told()
+            return self._answer()
+        said = self._answer()
         if said != "reached":
             return f"{said} before the change"
         change()
-        self._tell("go on")
-        return self._told()
+        self._send("go on")
+        return self._answer()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
-    def _told(self) -> str:
+    def _answer(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline().strip()
         return line or f"ended with {self._process.wait()}"
@@ -228,7 +223,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[int], Other]]:
 
 @pytest.mark.parametrize("cached", ["new", "known"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_changes_while_it_is_used_counts_as_it_was(
+def test_a_file_changed_while_in_use_keeps_its_original_content_or_is_refused(
     kind: str, cached: str, tmp_path: Path, start: Callable[[int], Other]
 ) -> None:
     make, held = KINDS[kind]
@@ -247,7 +242,7 @@ def test_a_file_that_changes_while_it_is_used_counts_as_it_was(
         assert other.use(place.path, stage, partial(change, place.changed)) in allowed, f"{change.__name__} at {stage}"
 
 
-def test_an_entry_of_the_cache_that_changes_while_it_is_used_counts_as_it_was(
+def test_a_cache_entry_changed_while_in_use_keeps_its_original_content(
     tmp_path: Path, start: Callable[[int], Other]
 ) -> None:
     other = start(SMALL)

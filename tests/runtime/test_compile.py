@@ -1,4 +1,4 @@
-"""Claims about `onert.compile`: backends that cannot be loaded, measuring before compiling, and the log."""
+"""`onert.compile`: backends that cannot be loaded, profiling before compiling, and the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 BROKEN = "onert.backend:NoSuchClass"
 CHOICES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    # the names; the backends; what the notes name
+    # requested names; backends found; names mentioned in the notes
     "the first is missing": (("gpu", "reference"), ("reference", "builtin"), ("'gpu'",)),
     "the second is missing": (("reference", "gpu"), ("reference", "builtin"), ("'gpu'",)),
     "two are missing": (("acl_cl", "acl_neon", "llvm"), ("llvm", "builtin", "reference"), ("'acl_cl'", "'acl_neon'")),
@@ -27,7 +27,7 @@ CHOICES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("names", "found", "notes"), CHOICES.values(), ids=CHOICES.keys())
-def test_the_next_backend_is_taken_for_one_that_cannot_be_loaded(
+def test_backends_that_cannot_be_loaded_are_skipped_with_a_note(
     names: tuple[str, ...], found: tuple[str, ...], notes: tuple[str, ...]
 ) -> None:
     backends, said = find_backends(names)
@@ -38,7 +38,7 @@ def test_the_next_backend_is_taken_for_one_that_cannot_be_loaded(
         assert sentence.endswith(f"; continuing without it, {found[0]!r} comes first")
 
 
-def test_names_of_which_none_can_be_loaded_are_an_error_that_names_all() -> None:
+def test_if_no_requested_backend_can_be_loaded_the_error_names_them_all() -> None:
     with pytest.raises(onert.BackendError) as caught:
         load_backends(["gpu", BROKEN])
     assert "no backend is called 'gpu'" in str(caught.value)
@@ -46,18 +46,18 @@ def test_names_of_which_none_can_be_loaded_are_an_error_that_names_all() -> None
 
 
 @pytest.mark.parametrize("way", ["option", "environment"])
-def test_compile_warns_of_a_backend_that_it_goes_without(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_warns_about_a_skipped_backend(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package = onert.load(DIGITS)
     if way == "environment":
         monkeypatch.setenv("ONERT_BACKENDS", "gpu;reference")
-        assert onert.load(DIGITS) == package  # loading warns of nothing
+        assert onert.load(DIGITS) == package  # loading does not warn
     with pytest.warns(onert.OnertWarning, match="no backend is called 'gpu'") as caught:
         program = onert.compile(package, **({"backends": ("gpu", "reference")} if way == "option" else {}))
     assert [warning.filename for warning in caught] == [__file__]
     assert {step.backend for step in program.main.steps} == {"reference"}
 
 
-def test_profiling_measures_every_operation_before_it_compiles(tmp_path: Path) -> None:
+def test_profiling_measures_every_operation_before_compiling(tmp_path: Path) -> None:
     package = onert.load(DIGITS)
     options = onert.Options(profiling=True, use_scheduler=True, workspace_dir=str(tmp_path), num_threads=1)
     program = onert.compile(package, options)
@@ -67,7 +67,7 @@ def test_profiling_measures_every_operation_before_it_compiles(tmp_path: Path) -
     assert any("by measured times a run takes" in note for note in program.notes)
 
 
-def test_the_log_says_what_was_decided(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_describes_the_program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     package = onert.load(DIGITS)
     monkeypatch.setenv("ONERT_ENABLE_LOG", "1")
     program = onert.compile(package, backends=("reference",))
@@ -79,7 +79,7 @@ def test_the_log_says_what_was_decided(capsys: pytest.CaptureFixture[str], monke
     assert not capsys.readouterr().err
 
 
-def test_a_trace_is_written_to_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_is_written_to_the_configured_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_TRACE_FILEPATH", str(tmp_path / "deep" / "trace.json"))
     program = onert.compile(onert.load(DIGITS), backends=("reference",))
     with onert.Execution(program) as execution:

@@ -1,4 +1,4 @@
-"""What is decomposed into products and gathers runs natively at every length that a run asks for."""
+"""Operations that are decomposed into products and gathers run natively at every length."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TABLE: dict[str, tuple[Op, tuple[Operand | Array, ...]]] = {
 
 
 def _package(op: Op, operands: tuple[Operand | Array, ...]) -> Package:
-    """The operation alone, the dimensions of its inputs that lengths change unknown."""
+    """The operation alone; input dimensions that depend on the length are dynamic."""
     b, given = Builder("main"), list[int]()
     for operand in operands:
         if not isinstance(operand, tuple):
@@ -73,16 +73,16 @@ def _package(op: Op, operands: tuple[Operand | Array, ...]) -> Package:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_every_length_gives_natively_what_it_means(name: str) -> None:
+def test_a_decomposed_operation_is_native_and_matches_the_reference_at_every_length(name: str) -> None:
     op, operands = TABLE[name]
     package = _package(op, operands)
-    meaning, execution = (
+    reference, execution = (
         onert.Execution(onert.compile(package, **options)) for options in ({"backends": ("reference",)}, {})
     )
     for length in LENGTHS:
         shapes = [(dtype, shape(length)) for dtype, shape in (o for o in operands if isinstance(o, tuple))]
         inputs = [np.abs(floats(shape)).astype(dtype.numpy) % 2 for dtype, shape in shapes]
-        (found,), (wanted,) = (each.run(inputs).values() for each in (execution, meaning))
+        (found,), (wanted,) = (each.run(inputs).values() for each in (execution, reference))
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5 * np.abs(wanted).max(), strict=True)
     assert not any(isinstance(step.kernel, EvaluatingKernel) for step in execution.program.main.steps)
 
@@ -93,7 +93,7 @@ def _normed() -> Package:
     return Package((Subgraphs((b.subgraph([b.add(InstanceNorm(1e-5), x, *map(b.constant, (ONES, ONES)))]),)),), "norm")
 
 
-def test_one_recipe_normalizes_pictures_of_many_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_recipes_serve_instance_normalisation_of_many_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, before = [], Compilation.compiled
     monkeypatch.setattr(Compilation, "compiled", lambda *a, **k: bool(compiled.append(a)) or before(*a, **k))
     execution = onert.Execution(onert.compile(_normed()))

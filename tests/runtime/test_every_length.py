@@ -1,4 +1,4 @@
-"""Real models with open dimensions serve any length: by few programs, in bounded memory, with exact results."""
+"""Real models with dynamic dimensions serve any length with few programs, in bounded memory and with exact results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from onert.compiler.compiler import Compilation
 
 STATM = Path("/proc/self/statm")
 BRIEF = ("kws_ref_model", "ToyCar", "hey_mycroft")
-"""Models of which a few lengths take little time."""
+"""Models that run a few lengths in little time."""
 
 MOST_COMPILED = 12
-"""Programs that are compiled at most for all lengths of a model: the first ones, one for length 1, one for each of a
-few small ones, and one for each time that lengths grow fourfold.
-"""
+"""The most programs compiled for all lengths of a model: the initial ones, one for length 1, one for each of a few
+small lengths, and one each time the length grows fourfold."""
 
 EVERY = [
     *(pytest.param(m, 20, 40, id=m.name) for m in ALL if any(brief in m.file for brief in BRIEF)),

@@ -1,4 +1,4 @@
-"""Whatever is given as a model, every entry raises an `OnertError`, and every tool prints one line."""
+"""Whatever is passed as a model, every entry point raises an `OnertError`, and every tool prints one line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NAMES = {
 
 
 class Path8:
-    """A path by the protocol, in bytes as the system has them."""
+    """An object of the os.PathLike protocol whose path is bytes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class Path8:
 
 
 def _tool(main: Callable[[Sequence[str]], int], *more: str) -> Callable[[str, Path], object]:
-    """A tool, which fails as a function does: with the one line that it printed."""
+    """A tool as a function that checks for exit status 1."""
 
     def call(path: str, folder: Path) -> None:
         status = main([path, *(str(folder / "out") if word == "OUT" else word for word in more)])
@@ -106,7 +106,7 @@ def _answered(tool: Callable[[str, Path], object], path: str, folder: Path, caps
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 @pytest.mark.parametrize("make", PLACES.values(), ids=PLACES.keys())
-def test_what_is_no_model_is_refused(
+def test_a_path_to_no_model_is_refused(
     tmp_path: Path, make: Callable[[Path], object], way: Callable[..., object]
 ) -> None:
     make(tmp_path / "model")
@@ -115,7 +115,7 @@ def test_what_is_no_model_is_refused(
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
 @pytest.mark.parametrize("make", PLACES.values(), ids=PLACES.keys())
-def test_tools_answer_with_one_line(
+def test_tools_report_a_path_to_no_model_in_one_line(
     tmp_path: Path, make: Callable[[Path], object], tool: Callable[..., object], capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(tmp_path / "model")
@@ -124,7 +124,7 @@ def test_tools_answer_with_one_line(
 
 
 @pytest.mark.parametrize("path", NAMES.values(), ids=NAMES.keys())
-def test_a_path_that_leads_nowhere_is_refused(
+def test_an_invalid_path_is_refused(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,7 +136,7 @@ def test_a_path_that_leads_nowhere_is_refused(
 
 
 @pytest.mark.parametrize("source", [None, 3, 3.5, [], object(), {"a": 1}, range(3)], ids=lambda s: type(s).__name__)
-def test_what_is_neither_a_path_nor_bytes_is_refused(source: Any) -> None:
+def test_a_source_that_is_neither_a_path_nor_bytes_is_refused(source: Any) -> None:
     with pytest.raises(ModelError, match=f"is given a {type(source).__name__}, expected a path or bytes"):
         onert.load(source)
     for given in ({"model_path": source}, {"model_content": source}):
@@ -145,27 +145,27 @@ def test_what_is_neither_a_path_nor_bytes_is_refused(source: Any) -> None:
 
 
 @pytest.mark.parametrize("content", [10**12, "PK", 5], ids=["a number", "text", "a small number"])
-def test_content_is_bytes(content: Any) -> None:
-    """`bytes` of a number would be as many zeros."""
+def test_content_must_be_bytes(content: Any) -> None:
+    """`bytes` of a number would be that many zeros."""
     with pytest.raises(OnertError, match=r"model_content is a (int|str), expected bytes"):
         onert.Interpreter(model_content=content)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_content_may_be_any_bytes(kind: Callable[[bytes], Any]) -> None:
+def test_content_may_be_any_bytes_like_object(kind: Callable[[bytes], Any]) -> None:
     content = kind(MODEL.read_bytes())
     assert onert.load(content).models == onert.load(MODEL).models
     assert onert.Interpreter(model_content=content).get_input_details()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\3\4", b"TFL3" * 9, MODEL.read_bytes()[:200]])
-def test_content_that_is_no_model_is_refused(content: bytes) -> None:
+def test_malformed_content_is_refused(content: bytes) -> None:
     for way in (onert.load, lambda c: onert.Interpreter(model_content=c)):
         with pytest.raises(OnertError):
             way(content)
 
 
-def test_memory_that_runs_out_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a model is read, and while an output is copied."""
 
     def none_left(*_: object, **__: object) -> None:

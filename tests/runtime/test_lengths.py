@@ -1,4 +1,4 @@
-"""A program serves one length after the other: with what it compiled before, in memory that stops to grow."""
+"""One program serves different lengths in turn: it reuses compiled code, and its memory stops growing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _rows() -> Subgraphs:
 
 
 def _picture() -> Subgraphs:
-    """A picture with its channels in front, as exporters write it, and a mean."""
+    """A convolution of an image with channels first, as exporters write it, and a mean."""
     b = Builder()
     x = _input(b, 1, 3, None, 20)
     turned = b.add(Transpose(), x, b.constant([0, 2, 3, 1], dtype=DType.INT32))
@@ -61,7 +61,7 @@ def _picture() -> Subgraphs:
 
 
 def _joined() -> Subgraphs:
-    """Rows of a sequence picked, and joined with it."""
+    """Rows gathered from a sequence, and concatenated with it."""
     b = Builder()
     x = _input(b, None, 4, 6)
     flat = b.add(Reshape((-1, 6)), x)
@@ -96,7 +96,7 @@ def test_every_length_has_the_results_of_a_program_compiled_for_it_alone(
             np.testing.assert_array_equal(mine, expected)
 
 
-def test_a_refused_length_is_said_and_the_next_is_served() -> None:
+def test_a_length_that_is_refused_does_not_affect_the_next() -> None:
     b = Builder()
     y = b.add(Reshape((2, -1)), _input(b, None, 3))
     execution = onert.Execution(onert.compile(Package((b.model([y]),), "made"), input_shapes={"x": (2, 3)}))
@@ -115,9 +115,7 @@ def _megabytes() -> float:
 
 @pytest.mark.skipif(not STATM.is_file(), reason="the system does not tell a process's memory")
 @pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.long)])
-def test_so_many_lengths_take_no_more_memory_and_no_more_code_than_the_first(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_lengths_need_no_more_memory_or_code_than_the_first(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     generated: list[str] = []
     begun = kernel_compiler._begun
 
@@ -127,7 +125,7 @@ def test_so_many_lengths_take_no_more_memory_and_no_more_code_than_the_first(
 
     monkeypatch.setattr(kernel_compiler, "_begun", counted)
     execution = onert.Execution(onert.compile(Package((_rows(),), "made")))
-    for n in (*range(1, 61), 240, 1000):  # what is several times longer may have tiles of its own
+    for n in (*range(1, 61), 240, 1000):  # sizes several times larger may have tiles of their own
         _results(execution, np.ones((n, 8), np.float32))
     gc.collect()
     before, known = _megabytes(), len(generated)
@@ -139,7 +137,7 @@ def test_so_many_lengths_take_no_more_memory_and_no_more_code_than_the_first(
     assert _megabytes() - before < 8
 
 
-def test_a_wrong_fixed_size_is_told_beside_the_sizes_that_are_open() -> None:
+def test_the_error_for_a_wrong_fixed_size_also_shows_the_dynamic_sizes() -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 3, None, None)), "x")
     execution = onert.Execution(onert.compile(Package((b.model([b.add(Unary(UnaryKind.ABS), x)]),))))

@@ -1,4 +1,4 @@
-"""Claims about how values behave in Python: short texts, pickles, hashes, names and types."""
+"""How values behave in Python: repr, pickling, hashing, names and types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X = np.random.default_rng(0).uniform(0, 1, (1, 8, 8, 1)).astype(np.float32)
 SOURCES = {"package": DIGITS, "file": DIGITS / "digits_float.tflite", "quantised": EXAMPLES / "digits_int8"}
 
 
-def test_values_are_told_in_a_line() -> None:
+def test_values_have_a_one_line_repr() -> None:
     package = onert.load(DIGITS)
     program = onert.compile(package, backends=("reference",), num_threads=1)
     said = repr(program)
@@ -39,7 +39,7 @@ def test_values_are_told_in_a_line() -> None:
     assert len(said) < 400
 
 
-def test_a_notebook_shows_a_table_without_markup_of_the_model_s() -> None:
+def test_a_notebook_shows_a_table_with_names_escaped() -> None:
     program = onert.compile(onert.load(DIGITS), num_threads=1)
     html = program._repr_html_()
     assert html.startswith("<table>")
@@ -49,7 +49,7 @@ def test_a_notebook_shows_a_table_without_markup_of_the_model_s() -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
-def test_packages_are_pickled_and_hashed(source: Path) -> None:
+def test_packages_can_be_pickled_and_hashed(source: Path) -> None:
     package = onert.load(source)
     again = pickle.loads(pickle.dumps(package))
     assert again == package
@@ -65,13 +65,13 @@ def test_a_program_is_pickled_as_its_package_and_options() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_program_for_other_shapes_says_how_it_can_be_pickled() -> None:
+def test_pickling_a_specialised_program_is_refused_with_advice() -> None:
     program = onert.compile(onert.load(DIGITS), num_threads=1)
     with pytest.raises(onert.CompileError, match="for other shapes, compile with input_shapes"):
         pickle.dumps(onert.Execution(program).program.specialize({0: (1, 8, 8, 1)}))
 
 
-def test_options_and_errors_are_pickled() -> None:
+def test_options_and_errors_can_be_pickled() -> None:
     options = onert.Options(num_threads=1, backends=("reference",), input_shapes={"x": (1,)})
     assert pickle.loads(pickle.dumps(options)) == options
     with pytest.raises(onert.OnertError) as caught:
@@ -79,19 +79,19 @@ def test_options_and_errors_are_pickled() -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_lists_sets_and_paths_do_as_well(tmp_path: Path) -> None:
+def test_options_accept_lists_sets_and_paths(tmp_path: Path) -> None:
     options = onert.Options(backends=["llvm"], disabled_passes={"legalize"}, workspace_dir=tmp_path, extensions=[])  # type: ignore[arg-type]
     assert options == onert.Options(("llvm",), disabled_passes=frozenset({"legalize"}), workspace_dir=str(tmp_path))
 
 
-def test_the_package_lists_what_there_is_whether_it_was_read_or_not() -> None:
+def test_dir_lists_all_public_names_imported_or_not() -> None:
     assert set(onert.__all__) <= set(dir(onert))
     assert not any(name.startswith("_") and name != "__version__" for name in dir(onert))
     for name in dir(onert):
         assert getattr(onert, name) is not None
 
 
-def test_keywords_of_compile_are_the_fields_of_options() -> None:
+def test_the_keywords_of_compile_are_the_fields_of_options() -> None:
     wanted = {field.name for field in fields(onert.Options)} - {"fixed"}
     assert OptionFields.__annotations__.keys() == wanted
     assert typing.get_type_hints(

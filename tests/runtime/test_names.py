@@ -1,4 +1,4 @@
-"""Inputs and outputs are found by name, by position, and never lost."""
+"""Inputs and outputs are found by name and by position, and none is lost."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _program() -> onert.Program:
     return onert.compile(Package((b.model([*results, results[0]]),), "named"))
 
 
-def test_every_input_and_output_has_a_name_of_its_own() -> None:
-    """A dictionary of outputs loses none because tensors have no name, or one and the same."""
+def test_every_input_and_output_has_a_unique_name() -> None:
+    """A dictionary of outputs loses none even if tensors have no name or share one."""
     program = _program()
     assert [info.name for info in program.inputs] == ["x", "input_1"]
     assert [info.name for info in program.outputs] == ["output_0", "output_1", "output_2"]
@@ -35,7 +35,7 @@ def test_every_input_and_output_has_a_name_of_its_own() -> None:
     }
 
 
-def test_positions_do_as_well_as_names() -> None:
+def test_positions_work_as_well_as_names() -> None:
     execution = onert.Execution(_program())
     execution.set_input(0, np.float32([-1]))
     execution.set_input("input_1", np.float32([1]))
@@ -44,6 +44,6 @@ def test_positions_do_as_well_as_names() -> None:
 
 
 @pytest.mark.parametrize(("name", "says"), [("z", "no input 'z', expected one of 'x', 'input_1'"), (2, "0 to 1")])
-def test_a_wrong_name_is_answered_with_the_right_ones(name: str | int, says: str) -> None:
+def test_the_error_for_a_wrong_name_lists_the_valid_ones(name: str | int, says: str) -> None:
     with pytest.raises(ExecutionError, match=says):
         onert.Execution(_program()).set_input(name, np.float32([1]))

@@ -1,4 +1,4 @@
-"""Claims about the names of inputs and outputs: a signature's and the tensor's both work, everywhere."""
+"""Names of inputs and outputs: the signature's and the tensor's both work everywhere."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WAYS: dict[str, Callable[[onert.Execution, str, str], np.ndarray]] = {
 @pytest.mark.parametrize("signature", [None, "serving_default"])
 @pytest.mark.parametrize("name", ["image", "serving_default_image:0"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_an_input_answers_to_each_of_its_names(
+def test_an_input_is_found_by_each_of_its_names(
     way: Callable[[onert.Execution, str, str], np.ndarray], name: str, signature: str | None
 ) -> None:
     execution = onert.Execution(onert.compile(onert.load(DIGITS), signature=signature))
@@ -72,7 +72,7 @@ def test_an_input_answers_to_each_of_its_names(
 
 
 @pytest.mark.parametrize("name", ["image", "serving_default_image:0", "0", "in0"])
-def test_files_of_arrays_may_use_each_name(tmp_path: Path, name: str) -> None:
+def test_npz_files_may_use_each_name(tmp_path: Path, name: str) -> None:
     np.savez(tmp_path / "x.npz", **{name: X})
     (found,) = inputs.archive(tmp_path / "x.npz", onert.compile(onert.load(DIGITS)).inputs)
     np.testing.assert_array_equal(found, X)
@@ -91,14 +91,14 @@ NAMES: dict[str, tuple[tuple[str, ...], list[tuple[int, str]], tuple[tuple[str, 
 
 
 @pytest.mark.parametrize(("names", "candidates", "wanted"), NAMES.values(), ids=NAMES.keys())
-def test_a_name_that_is_not_clear_is_none(
+def test_ambiguous_names_are_dropped(
     names: tuple[str, ...], candidates: list[tuple[int, str]], wanted: tuple[tuple[str, ...], ...]
 ) -> None:
     assert other_names(names, candidates) == wanted
 
 
 @pytest.mark.parametrize("others", [(), ("x",), ('a "b"', "c, d")])
-def test_a_bundle_s_header_keeps_every_name(others: tuple[str, ...]) -> None:
+def test_a_bundle_s_header_keeps_all_names(others: tuple[str, ...]) -> None:
     info = TensorInfo("serving_default_x:0", DType.FLOAT32, (1, 4), other_names=others)
     line = describe(Variable("net", Role.INPUT, info, 64))
     (found,) = variables(f" * Entry point net:\n *   {line}")

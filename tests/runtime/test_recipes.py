@@ -1,4 +1,4 @@
-"""Programs for new lengths are made by recipes, and are those that compiling for these lengths alone would make."""
+"""Recipes generate programs for new lengths that equal programs compiled for these lengths alone."""
 
 from __future__ import annotations
 
@@ -50,15 +50,17 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
             np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
 
 
-def _told() -> Subgraphs:
-    """What tells how long it is: a constant once the length is known."""
+def _with_shape_output() -> Subgraphs:
+    """A model that outputs its input's shape, which is a constant once the length is known."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
     return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
 
 
-@pytest.mark.parametrize("model", [pooled, found, _told, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)])
-def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "model", [pooled, found, _with_shape_output, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)]
+)
+def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     before = Compilation.compiled
 
@@ -74,7 +76,7 @@ def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkey
     assert len(compiled) <= 8
 
 
-def test_recipes_go_on_to_be_made_while_frames_are_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recipes_are_replaced_as_lengths_keep_growing(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     before = Compilation.compiled
 
@@ -134,9 +136,7 @@ def test_a_trace_gives_the_numbers_of_other_lengths_while_its_conditions_hold() 
         "rest",
     ],
 )
-def test_what_a_length_is_used_for_decides_whether_another_may_take_its_place(
-    use: Callable[[Any], object], same: bool
-) -> None:
+def test_the_uses_of_a_length_decide_whether_another_may_replace_it(use: Callable[[Any], object], same: bool) -> None:
     trace = Trace([6], [24])
     (n,) = trace.lengths
     use(n)
@@ -160,7 +160,7 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("use", NUMBERS.values(), ids=NUMBERS)
-def test_a_number_for_another_length_is_what_is_computed_of_it(use: Callable[[Any], Any]) -> None:
+def test_a_number_computed_from_a_length_is_recomputed_for_another(use: Callable[[Any], Any]) -> None:
     trace = Trace([6], [24])
     found = use(trace.lengths[0])
     for length in (1, 5, 6, 7, 9, 24):
@@ -184,7 +184,7 @@ def test_a_number_for_another_length_is_what_is_computed_of_it(use: Callable[[An
     ],
     ids=["shared", "cancelled", "expanded", "rounded", "quotient", "rest", "moved", "chosen", "whole"],
 )
-def test_numbers_that_are_always_equal_are_known_to_be(
+def test_equal_expressions_are_recognised_without_a_condition(
     left: Callable[[Any, Any], Any], right: Callable[[Any, Any], Any]
 ) -> None:
     trace = Trace([6, 5], [24, 20])
@@ -199,14 +199,14 @@ def test_numbers_that_are_always_equal_are_known_to_be(
         assert (a if isinstance(a, int) else numbers[a.index]) == left(*lengths) == right(*lengths)
 
 
-def test_what_is_divided_by_a_length_is_for_others_than_none() -> None:
+def test_division_by_a_length_excludes_length_zero() -> None:
     trace = Trace([6, 5], [24, 20])
     n, m = trace.lengths
     assert n * m // m == n
     assert trace.at([6, 0]) is None
 
 
-def test_how_many_times_a_sum_goes_into_its_multiple_is_known() -> None:
+def test_dividing_a_multiple_of_a_sum_by_the_sum_gives_a_constant() -> None:
     trace = Trace([6, 5], [24, 20])
     n, m = trace.lengths
     assert (12 * n - 12 * m) // (4 * n - 4 * m) == 3
@@ -219,17 +219,17 @@ def test_how_many_times_a_sum_goes_into_its_multiple_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("use", "length"),
-    [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_held(n), int), 7)],
+    [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_object_array(n), int), 7)],
     ids=["a truth", "more room than was made", "longer than planned", "elements"],
 )
-def test_what_another_length_would_change_keeps_it_out(use: Callable[[Any], object], length: int) -> None:
+def test_a_length_that_would_change_a_recorded_decision_is_excluded(use: Callable[[Any], object], length: int) -> None:
     trace = Trace([6], [24])
     use(trace.lengths[0])
     assert trace.at([6]) is not None
     assert trace.at([length]) is None
 
 
-def _held(n: Any) -> Any:
+def _object_array(n: Any) -> Any:
     """An array of one element."""
     array = np.empty(1, object)
     array[0] = n
@@ -237,15 +237,15 @@ def _held(n: Any) -> Any:
 
 
 @frozen
-class Told:
-    """Stands for a program: what is told in terms of lengths."""
+class StubProgram:
+    """Stands for a program: a value in terms of lengths."""
 
     value: Any
     stretch: Any = None
 
 
-class Made:
-    """What recipes have a program compiled by: any value takes its place."""
+class CountingRecipes:
+    """Recipes for any value instead of a program; counts compilations."""
 
     def __init__(self, value: Callable[[Any], Any]) -> None:
         self.recipes = Recipes(((0, 0),))
@@ -253,18 +253,18 @@ class Made:
         self._value = value
 
     def __call__(self, length: int) -> Any:
-        """The value for a length, None where there is no recipe for it."""
+        """The value for a length, None if there is no recipe for it."""
         found: Any = self.recipes.program((length,), self._compiled, lambda *_: None)
         return None if found is None else found.value
 
     def _compiled(self, lengths: tuple[int, ...]) -> Any:
         self.compiled += 1
-        return Told(self._value(lengths[0]))
+        return StubProgram(self._value(lengths[0]))
 
 
 @pytest.mark.parametrize(("first", "other"), [(8, 33), (8, 1), (0, 1), (0, 3)])
-def test_a_recipe_is_for_lengths_of_its_order(first: int, other: int) -> None:
-    made = Made(lambda n: ("rows", 3 * n))
+def test_a_recipe_serves_lengths_of_similar_magnitude(first: int, other: int) -> None:
+    made = CountingRecipes(lambda n: ("rows", 3 * n))
     for length in (first, other):
         assert made(length) == ("rows", 3 * length)
     assert made.compiled == 2
@@ -273,25 +273,25 @@ def test_a_recipe_is_for_lengths_of_its_order(first: int, other: int) -> None:
 UNFOUND: dict[str, Callable[[Any], Any]] = {
     "a key": lambda n: {n: 1},
     "a set": lambda n: frozenset({n}),
-    "an array": _held,
+    "an array": _object_array,
     "a value of a class that nobody knows": lambda n: Fraction(1, 2),
     "a length alone": lambda n: (0,) * n,
 }
 
 
 @pytest.mark.parametrize("value", UNFOUND.values(), ids=UNFOUND)
-def test_where_lengths_are_not_found_there_is_no_recipe_and_soon_none_is_tried(value: Callable[[Any], Any]) -> None:
-    made = Made(value)
-    for times, lengths in enumerate((range(5, 11), range(11, 23)), 1):  # tried again where they are twice as long
+def test_without_a_usable_recipe_compilation_is_soon_given_up(value: Callable[[Any], Any]) -> None:
+    made = CountingRecipes(value)
+    for times, lengths in enumerate((range(5, 11), range(11, 23)), 1):  # tried again once lengths have doubled
         assert {made(length) for length in lengths} == {None}
         assert made.compiled == times * MOST_IN_VAIN
 
 
-def test_the_recipes_that_were_used_last_are_kept() -> None:
-    made = Made(lambda n: (n,))
+def test_the_most_recently_used_recipes_are_kept() -> None:
+    made = CountingRecipes(lambda n: (n,))
     lengths = [10**power for power in range(MOST + 6)]
     for length in lengths:
-        for each in (length, length, 1):  # one that is of use, and the first of all
+        for each in (length, length, 1):  # a repeated one, and the first one
             assert made(each) == (each,)
     assert made.compiled == len(lengths)
     assert made(1) == (1,)
@@ -300,15 +300,15 @@ def test_the_recipes_that_were_used_last_are_kept() -> None:
     assert made.compiled == len(lengths) + 1
 
 
-def test_each_part_of_a_value_is_made_of_its_own_number() -> None:
-    made = Made(lambda n: {"a": (n, 2 * n, "x"), "b": [n + 1, (n - 1, None)]})
+def test_each_part_of_a_value_is_computed_from_its_own_number() -> None:
+    made = CountingRecipes(lambda n: {"a": (n, 2 * n, "x"), "b": [n + 1, (n - 1, None)]})
     for length in (8, 9):
         assert made(length) == {"a": (length, 2 * length, "x"), "b": [length + 1, (length - 1, None)]}
     assert made.compiled == 1
 
 
-def test_a_number_that_is_relied_on_is_a_plain_one() -> None:
-    made = Made(lambda n: (n, ((0,) * (n // 8), n // 8)))
+def test_a_number_that_determines_structure_is_a_plain_int() -> None:
+    made = CountingRecipes(lambda n: (n, ((0,) * (n // 8), n // 8)))
     found = made(8)
     assert found == (8, ((0,), 1))
     assert type(found[1][1]) is int
@@ -320,7 +320,7 @@ def test_a_number_that_is_relied_on_is_a_plain_one() -> None:
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("rounding", Rounding)
 @pytest.mark.parametrize("coordinates", Coordinates)
-def test_which_pixels_are_the_nearest_is_known_for_all_sizes(
+def test_nearest_neighbour_resizing_by_a_factor_is_recognised_for_all_sizes(
     coordinates: Coordinates, rounding: Rounding, centred: bool, times: int
 ) -> None:
     resized = ResizeNearestNeighbor(half_pixel_centers=centred)
@@ -346,7 +346,7 @@ def test_which_pixels_are_the_nearest_is_known_for_all_sizes(
 @pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.FLOAT32, DType.FLOAT64], ids=lambda dtype: dtype.text)
 @pytest.mark.parametrize("kind", [BinaryKind.MUL, BinaryKind.DIV], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("by", [0.5, 1.5, 3.0, 7.0, 32.0, 0.375])
-def test_sizes_that_are_rounded_are_those_of_the_floats_in_between(by: float, kind: BinaryKind, dtype: DType) -> None:
+def test_rounded_sizes_match_the_floating_point_computation(by: float, kind: BinaryKind, dtype: DType) -> None:
     operations = [Unary(UnaryKind.FLOOR), Unary(UnaryKind.CEIL), Unary(UnaryKind.ROUND), Unary(UnaryKind.TRUNC)]
     number = np.array(by, dtype.numpy)
     checked = 0

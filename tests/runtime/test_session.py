@@ -1,4 +1,4 @@
-"""ONNX Runtime's interface: what it says of a model and gives for its inputs, beside ONNX Runtime itself."""
+"""ONNX Runtime's interface: descriptions and results match ONNX Runtime's own."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def _session(text: str = TEXT, **choices: Any) -> onert.InferenceSession:
 
 
 @pytest.mark.parametrize("text", [TEXT, STATIC, SEQUENCE, WORDS], ids=["open", "static", "sequence", "words"])
-def test_ends_are_described_as_by_onnx_runtime(text: str) -> None:
+def test_inputs_and_outputs_are_described_as_in_onnx_runtime(text: str) -> None:
     peer = pytest.importorskip("onnxruntime").InferenceSession(_model(text))
     mine = _session(text)
     for ours, theirs in ((mine.get_inputs(), peer.get_inputs()), (mine.get_outputs(), peer.get_outputs())):
         assert [(a.name, a.type) for a in ours] == [(a.name, a.type) for a in theirs]
-    if text not in (SEQUENCE,):  # of a sequence ONNX Runtime tells no shape
+    if text not in (SEQUENCE,):  # ONNX Runtime reports no shape for a sequence
         assert [a.shape for a in mine.get_inputs()] == [a.shape for a in peer.get_inputs()]
 
 
-def test_a_model_says_who_made_it() -> None:
+def test_model_metadata_is_reported() -> None:
     said = _session().get_modelmeta()
     assert (said.producer_name, said.domain, said.description) == ("a writer", "org.example", "adds")
     assert (said.version, said.graph_name, said.custom_metadata_map) == (3, "sums", {})
 
 
-def test_outputs_come_by_name_in_the_order_that_is_asked_for() -> None:
+def test_outputs_are_returned_in_the_requested_order() -> None:
     session = _session()
     shape, total = session.run(["shape", "total"], FEED)
     np.testing.assert_array_equal(shape, [2, 3])
@@ -81,19 +81,19 @@ def test_outputs_come_by_name_in_the_order_that_is_asked_for() -> None:
         ({**FEED, "x": ROW}, r"shape \[3\]"),
     ],
 )
-def test_wrong_inputs_are_value_errors(feed: dict[str, Any], sentence: str) -> None:
+def test_wrong_inputs_raise_value_error(feed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         _session().run(None, feed)
 
 
-def test_an_unknown_output_and_a_broken_model_are_value_errors() -> None:
+def test_an_unknown_output_and_a_malformed_model_raise_value_error() -> None:
     with pytest.raises(ValueError, match="there is no output 'q'"):
         _session().run(["q"], FEED)
     with pytest.raises(ValueError, match="at byte"):
         onert.InferenceSession(_model()[:-3])
 
 
-def test_bound_memory_is_read_and_written_where_it_lies() -> None:
+def test_bound_memory_is_read_and_written_in_place() -> None:
     session = _session(STATIC)
     x, y = np.ones((2, 3), np.float32), onert.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
     bound = session.io_binding()
@@ -112,7 +112,7 @@ def test_bound_memory_is_read_and_written_where_it_lies() -> None:
     np.testing.assert_array_equal(found, np.full((2, 3), -5))
 
 
-def test_values_of_the_interface_are_fed_and_given() -> None:
+def test_ort_values_can_be_inputs_and_outputs() -> None:
     x = onert.OrtValue.ortvalue_from_numpy(FEED["x"])
     (total,) = _session().run_with_ort_values(["total"], {"x": x, "y": onert.OrtValue.ortvalue_from_numpy(ROW)})
     assert (total.shape(), total.data_type(), total.is_tensor()) == ([2, 3], "tensor(float)", True)
@@ -131,7 +131,7 @@ def test_tensors_of_other_libraries_are_shared_through_dlpack() -> None:
         onert.OrtValue.from_dlpack([1.0])
 
 
-def test_a_seed_of_the_process_makes_sessions_draw_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_wide_seed_makes_sessions_draw_equal_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seeds, "_PROCESS", seeds._Process())
 
     def drawn() -> list[Any]:
@@ -139,7 +139,7 @@ def test_a_seed_of_the_process_makes_sessions_draw_the_same(monkeypatch: pytest.
         return [np.concatenate(session.run(None, {"x": np.full((1, 64), 0.5, np.float32)})) for _ in range(2)]
 
     (free, _), (other, _) = drawn(), drawn()
-    assert np.all(free[2] == other[2])  # the model gives this one's seed
+    assert np.all(free[2] == other[2])  # the model fixes the seed of this one
     assert not np.array_equal(free, other)
     onert.set_seed(7)
     first, again = drawn(), drawn()
@@ -150,7 +150,7 @@ def test_a_seed_of_the_process_makes_sessions_draw_the_same(monkeypatch: pytest.
     assert not np.array_equal(drawn(), first)
 
 
-def test_sequences_are_lists_and_words_are_texts() -> None:
+def test_sequences_are_lists_and_string_tensors_hold_str() -> None:
     items, count = _session(SEQUENCE).run(None, {"xs": [np.float32([1, 2])], "y": np.float32([3, 4])})
     np.testing.assert_array_equal(np.stack(items), [[1, 2], [3, 4]])
     assert count == 2
@@ -158,7 +158,7 @@ def test_sequences_are_lists_and_words_are_texts() -> None:
     assert words.tolist() == ["ab", "üc"]
 
 
-def _mapped(operator: str, given: Any, made: Any, **attributes: Any) -> bytes:
+def _ml_model(operator: str, given: Any, made: Any, **attributes: Any) -> bytes:
     helper = onnx.helper
     node = helper.make_node(operator, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
     graph = helper.make_graph([node], "g", [helper.make_value_info("x", given)], [helper.make_value_info("y", made)])
@@ -176,10 +176,10 @@ NAMED = {STRING: {"classlabels_strings": ["a", "b", "c"]}, INT64: {"classlabels_
 
 
 @pytest.mark.parametrize("key", NAMED)
-def test_scores_with_names_are_a_dictionary_for_each_row(key: int) -> None:
+def test_named_scores_are_a_dictionary_for_each_row(key: int) -> None:
     rows = onnx.helper.make_tensor_type_proto(FLOAT, ["n", 3])
     made = onnx.helper.make_sequence_type_proto(_map_type(key, FLOAT))
-    session = onert.InferenceSession(_mapped("ZipMap", rows, made, **NAMED[key]))
+    session = onert.InferenceSession(_ml_model("ZipMap", rows, made, **NAMED[key]))
     names = next(iter(NAMED[key].values()))
     x = np.float32([[1, 2.5, 3], [4, 5, 6]])
     assert session.run(None, {"x": x}) == [[dict(zip(names, row, strict=True)) for row in x.tolist()]]
@@ -208,18 +208,18 @@ DICTIONARIES: dict[str, tuple[int, int, dict[str, Any], Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_dictionaries_are_given_as_they_are(name: str) -> None:
+def test_dictionaries_are_accepted_as_inputs(name: str) -> None:
     key, value, attributes, given, wanted = DICTIONARIES[name]
     operator = "DictVectorizer" if "cast_to" not in attributes else "CastMap"
     kind = INT64 if attributes.get("cast_to") == "TO_INT64" else value
     made = onnx.helper.make_tensor_type_proto(kind, [1, None])
-    session = onert.InferenceSession(_mapped(operator, _map_type(key, value), made, **attributes))
+    session = onert.InferenceSession(_ml_model(operator, _map_type(key, value), made, **attributes))
     assert session.run(None, {"x": given})[0].tolist() == [wanted]
     with pytest.raises(ValueError, match="a map is given as list, expected a dictionary"):
         session.run(None, {"x": [1.0]})
 
 
-def test_runs_in_the_background_call_back() -> None:
+def test_asynchronous_runs_call_back() -> None:
     session = _session()
     told, ended = list[Any](), threading.Event()
 
@@ -236,12 +236,12 @@ def test_runs_in_the_background_call_back() -> None:
         session.run_async(["none"], FEED, callback)
 
 
-def test_a_file_that_is_missing_is_named() -> None:
+def test_the_error_for_a_missing_file_names_it() -> None:
     with pytest.raises(ValueError, match=r"missing\.onnx"):
         onert.InferenceSession("missing.onnx")
 
 
-def test_options_are_taken_or_noted(tmp_path: Path) -> None:
+def test_options_take_effect_or_raise_a_warning(tmp_path: Path) -> None:
     choices = onert.SessionOptions()
     choices.intra_op_num_threads = 1
     choices.graph_optimization_level = onert.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -257,14 +257,14 @@ def test_options_are_taken_or_noted(tmp_path: Path) -> None:
     assert Path(session.end_profiling()).stat().st_size
 
 
-def test_threads_share_a_session() -> None:
+def test_threads_can_share_a_session() -> None:
     session = _session()
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda n: session.run(["total"], {**FEED, "y": ROW * n})[0][0], range(40)))
     np.testing.assert_array_equal(found, [1 + ROW * n for n in range(40)])
 
 
-def test_a_backend_prepares_and_runs_models_of_the_package_onnx() -> None:
+def test_the_onnx_backend_interface_prepares_and_runs_models() -> None:
     prepared = Backend.prepare(onnx.parser.parse_model(STATIC))
     np.testing.assert_array_equal(prepared.run([np.ones((2, 3), np.float32)])[0], -np.ones((2, 3)))
     assert Backend.supports_device("CPU")

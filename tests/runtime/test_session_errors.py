@@ -1,4 +1,4 @@
-"""Errors, options and names that applications of ONNX Runtime's use, beside ONNX Runtime's own."""
+"""Errors, options and names that applications of ONNX Runtime use, compared with ONNX Runtime's own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _terminated(package: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "call"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
-def test_an_application_catches_the_error_by_onnx_runtime_s_name(name: str, call: Callable[[Any], object]) -> None:
+def test_errors_can_be_caught_by_onnx_runtime_s_names(name: str, call: Callable[[Any], object]) -> None:
     peer = pytest.importorskip("onnxruntime")
     peer.set_default_logger_severity(4)
     mine, theirs = _raised(onert, call), _raised(peer, call)
@@ -72,7 +72,7 @@ def test_inputs_without_names_are_refused_with_a_sentence(feed: Any) -> None:
         onert.InferenceSession(_model(NEG)).run(None, feed)
 
 
-def test_errors_are_found_where_onnx_runtime_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_can_be_imported_from_onnx_runtime_s_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     for loaded in [one for one in sys.modules if one.split(".")[0] == "onnxruntime"]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, "onnxruntime", onert)
@@ -103,12 +103,12 @@ USED = {
     "OrtValue": "ortvalue_from_numpy ortvalue_from_shape_and_type ortvalue_from_numpy_with_onnx_type numpy shape "
     "data_ptr data_type device_name element_type has_value is_tensor is_tensor_sequence update_inplace",
 }
-"""What rapidocr, magika, openwakeword, silero-vad, faster-whisper, fastembed, insightface, kokoro-onnx, nudenet,
-onnx-asr, optimum-onnx, piper-tts, rembg and rtmlib name, and what ONNX Runtime's documentation has beside it."""
+"""Names used by rapidocr, magika, openwakeword, silero-vad, faster-whisper, fastembed, insightface, kokoro-onnx,
+nudenet, onnx-asr, optimum-onnx, piper-tts, rembg and rtmlib, and others from ONNX Runtime's documentation."""
 
 
 @pytest.mark.parametrize("owner", USED)
-def test_what_applications_name_is_there_and_in_onnx_runtime(owner: str) -> None:
+def test_names_used_by_applications_exist_here_and_in_onnx_runtime(owner: str) -> None:
     peer = pytest.importorskip("onnxruntime")
     for package in (onert, peer):
         found = getattr(package, owner) if owner else package
@@ -116,7 +116,7 @@ def test_what_applications_name_is_there_and_in_onnx_runtime(owner: str) -> None
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_an_initializer_is_the_caller_s(external: bool) -> None:
+def test_an_initializer_may_be_overridden_by_the_caller(external: bool) -> None:
     options = onert.SessionOptions()
     value = onert.OrtValue.ortvalue_from_numpy(np.float32([10, 20, 30]))
     if external:
@@ -137,14 +137,14 @@ def test_an_initializer_is_the_caller_s(external: bool) -> None:
         ("w", np.zeros(3, np.int32), "given int32"),
     ],
 )
-def test_an_initializer_that_does_not_fit_is_refused(name: str, value: Any, sentence: str) -> None:
+def test_a_mismatched_initializer_is_refused(name: str, value: Any, sentence: str) -> None:
     options = onert.SessionOptions()
     options.add_initializer(name, onert.OrtValue.ortvalue_from_numpy(value))
     with pytest.raises(ValueError, match=sentence):
         onert.InferenceSession(_model(SUMMED), options)
 
 
-def test_elements_in_a_file_that_is_not_there_may_be_given(tmp_path: Path) -> None:
+def test_external_data_of_a_missing_file_may_be_supplied(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(SUMMED)
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.zeros(3, np.float32), "w"))
     onnx.save_model(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
@@ -155,7 +155,7 @@ def test_elements_in_a_file_that_is_not_there_may_be_given(tmp_path: Path) -> No
     np.testing.assert_array_equal(found, X + np.float32([7, 8, 9]))
 
 
-def test_memory_is_read_as_elements_of_another_type() -> None:
+def test_memory_may_be_reinterpreted_as_another_element_type() -> None:
     bits = np.uint16([0x3F80, 0x4000])
     value = onert.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, 16)
     assert value.data_type() == "tensor(bfloat16)"

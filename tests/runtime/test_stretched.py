@@ -1,4 +1,6 @@
-"""Executions go from one length to another without a program of its own, with the bits of one for each."""
+"""An execution changes from one length to another without a program for each, and its results are bit-identical to
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
-def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
+def test_one_execution_matches_a_fresh_program_bit_for_bit_at_any_length(
     model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], threads: int
 ) -> None:
     package = opened(model())
@@ -46,7 +48,7 @@ def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
 
 @pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_every_executor_goes_from_one_length_to_another(executor: str, threads: int) -> None:
+def test_every_executor_changes_from_one_length_to_another(executor: str, threads: int) -> None:
     package = opened(branches())
     execution = onert.Execution(onert.compile(package, executor=executor, num_threads=threads))
     for n in (4, 5, 6, 9, 7, 12):
@@ -59,7 +61,7 @@ def test_every_executor_goes_from_one_length_to_another(executor: str, threads: 
 
 
 def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:
-    """An execution that is for many lengths, inputs of a length, and their results by a program of their own."""
+    """An execution for many lengths, inputs of a given length, and their results from a program for that length alone."""
     package = opened(pooled())
     execution = onert.Execution(onert.compile(package))
     for n in (5, 6, 7, 8):
@@ -76,7 +78,7 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
 @pytest.mark.parametrize(
     "name", ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds"]
 )
-def test_a_new_length_asks_nothing_of_python(name: str) -> None:
+def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     model, shapes = next(row[1:] for row in MODELS if row[0] == name)
     execution = onert.Execution(onert.compile(opened(model())))
     for n in (5, 6, 7, 8, 20, 21):
@@ -112,7 +114,7 @@ def test_arrays_are_used_in_place_at_any_length() -> None:
         np.testing.assert_array_equal(execution.get_output(0), expected(scattered))
 
 
-def test_without_room_for_longer_lengths_there_is_room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_memory_for_longer_lengths_a_frame_for_one_length_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     x = made(400)
 
@@ -124,7 +126,7 @@ def test_without_room_for_longer_lengths_there_is_room_for_one(monkeypatch: pyte
     np.testing.assert_array_equal(found, expected(x))
 
 
-def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_change_of_length_keeps_the_previous_length(monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     x = made(9)
     execution.run([x])
@@ -145,7 +147,7 @@ def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeyp
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 9, 4), (2, 5, 9, 3), (6, 9, 3)])
-def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -> None:
+def test_shapes_that_the_model_refuses_are_refused_at_any_length(shape: tuple[int, ...]) -> None:
     execution, made, expected = _stretched()
     if shape[0] == 2:
         (found,) = execution.run([x := weights(*shape)]).values()
@@ -159,16 +161,14 @@ def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -
 
 
 def _planned(execution: onert.Execution) -> list[Any]:
-    """What is planned for each frame that an execution keeps."""
+    """The planned arrays of each frame that an execution keeps."""
     assert execution._lengths is not None
     frames = [kept.frame for kept in execution._lengths._kept]
     return [[f.tensors[at].array for at in f.routine.arenas["host"].placements] for f in frames]
 
 
 @pytest.mark.parametrize("apart", [0, 64 << 20])
-def test_the_frames_of_an_execution_lie_in_one_arena_unless_they_take_little(
-    apart: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_frames_of_an_execution_share_one_arena(apart: int, monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     monkeypatch.setattr(lengths, "APART_BYTES", apart)
     for n in (40, 400, 9, 2, 41, 8):
@@ -182,7 +182,7 @@ def test_the_frames_of_an_execution_lie_in_one_arena_unless_they_take_little(
     assert all(within) == (not apart)
 
 
-def test_an_arena_that_took_too_much_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oversized_arena_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     monkeypatch.setattr(lengths, "KEPT_BYTES", 1 << 20)
     sizes = []
@@ -197,7 +197,7 @@ def test_an_arena_that_took_too_much_is_given_back(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_lengths_that_come_back_bind_nothing_anew(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_returning_to_a_length_rebinds_nothing(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     package = opened(branches()) if is_open else Package((branches(),), "made")
     execution = onert.Execution(onert.compile(package))
 
@@ -220,7 +220,7 @@ def test_lengths_that_come_back_bind_nothing_anew(is_open: bool, monkeypatch: py
 
 
 @pytest.mark.parametrize("most", [lengths._MOST_SEEN, 1])
-def test_a_length_that_was_there_asks_its_own_frame_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_returning_to_a_length_tries_only_its_own_frame(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     monkeypatch.setattr(lengths, "_MOST_SEEN", most)
     asked, become = [], stretched.StretchedFrame.become
@@ -238,7 +238,9 @@ def test_a_length_that_was_there_asks_its_own_frame_alone(most: int, monkeypatch
 
 
 @pytest.mark.parametrize("pair", [(9, 11), (9, 400)])
-def test_two_lengths_that_come_in_turn_need_nothing_new(pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alternating_between_two_lengths_sets_up_nothing(
+    pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     execution, made, expected = _stretched()
     for n in 3 * pair:
         execution.run([made(n)])
@@ -255,7 +257,7 @@ def test_two_lengths_that_come_in_turn_need_nothing_new(pair: tuple[int, int], m
             np.testing.assert_array_equal(execution.run([x])["output_0"], result)
 
 
-def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
+def test_a_thousand_lengths_generate_no_code_and_hold_no_memory() -> None:
     execution, made, _ = _stretched()
     for n in (200, 800):
         execution.run([made(n)])
@@ -276,7 +278,7 @@ def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
     assert len(loaded_code._loaded) == code
 
 
-def test_arrays_bring_no_length_that_the_model_does_not_leave_open() -> None:
+def test_arrays_cannot_change_a_dimension_that_the_model_fixes() -> None:
     execution = onert.Execution(onert.compile(Package((pooled(),), "made")))
     for n in (5, 6, 7):
         execution.set_input_shape(0, (1, 6, n, 3))
@@ -287,7 +289,7 @@ def test_arrays_bring_no_length_that_the_model_does_not_leave_open() -> None:
     assert execution.run([weights(1, 6, 7, 3)])
 
 
-def test_arrays_in_another_order_or_of_another_kind_are_looked_at_anew() -> None:
+def test_arrays_in_another_order_or_of_another_kind_are_checked_again() -> None:
     package = opened({row[0]: row[1] for row in MODELS}["broadcast"]())
     execution = onert.Execution(onert.compile(package))
     for n in (3, 4, 5, 6):

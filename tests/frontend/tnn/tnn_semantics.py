@@ -344,7 +344,7 @@ def upsample(s: Site) -> list[Array]:
 
 
 def sigmoid(x: Array) -> Array:
-    with np.errstate(over="ignore"):  # what is far below 0 becomes 0
+    with np.errstate(over="ignore"):  # far below 0 the result is 0
         out: Array = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
     return out
 

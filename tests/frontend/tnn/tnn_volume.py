@@ -33,7 +33,7 @@ def window_elements(
 
 
 def convolution(axes: int) -> Callable[[Any], list[Array]]:
-    """A convolution over `axes` axes. A quantised one sums products of integers and rescales the sums for each channel."""
+    """A convolution over `axes` axes. If quantised, it sums products of integers and rescales each channel's sums."""
 
     def compute(s: Any) -> list[Array]:
         stored = s.kind.startswith("Quantized")
