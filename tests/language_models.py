@@ -73,7 +73,7 @@ class Matrix:
 
 @frozen(eq=False)
 class Weights:
-    """A decoder's parameters: matrices by layer and name, norm factors, token embeddings, the output matrix."""
+    """A decoder's parameters: matrices by layer and name, norm factors, token embeddings, output matrix."""
 
     sizes: Sizes
     layers: Sequence[Mapping[str, Matrix]]
@@ -106,7 +106,7 @@ def weights(sizes: Sizes, bits: int, blocks: bool, seed: int = 0) -> Weights:
 
 @define
 class Oracle:
-    """The decoder in float32, with caches `[layer, heads, positions, n]`; a call returns the scores of all its tokens."""
+    """The decoder in float32, with caches `[layer, heads, positions, n]`; calls return the scores of all tokens."""
 
     given: Weights
     keys: Array = field(init=False)

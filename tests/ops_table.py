@@ -38,34 +38,34 @@ HEAD = """# Operators
 Which operators run, in which element types, on which backend. Written by `python tests/ops_table.py > docs/ops.md`; a
 test fails when it is not up to date.
 
-The reference backend runs whatever has a meaning; where the backend `llvm` has native code for an operator with static
-shapes, or for every operation that the compiler decomposes it into, it runs there, else on the reference backend. `q`
-stands for quantised. The types are those of the first operand of a model of just this operator (a CAST goes to
-float32); `tests/conformance/test_dtypes.py` holds what LiteRT runs of them to LiteRT's kernels. Where the row names no
-type (operators with state, subgraphs, strings, or several types at once), the rules are on the operation's page in
-`onert/ir/ops`: it runs on the reference backend where the last column is empty, else that column says what has native
-code where weights are constant.
+The reference backend runs every well-defined operation. An operator runs on the backend `llvm` if that has native code
+for it with static shapes, or for every operation that the compiler decomposes it into; otherwise it runs on the
+reference backend. `q` stands for quantised. The types are those of the first operand of a model of this operator alone
+(CAST converts to float32); `tests/conformance/test_dtypes.py` compares those that LiteRT runs with LiteRT's kernels. If
+a row names no type (operators with state, subgraphs, strings, or several types at once), the rules are in the
+operation's docstring in `onert/ir/ops`: it runs on the reference backend if the last column is empty; otherwise that
+column says what is native for constant weights.
 
 | operator | reference | llvm, natively |
 |---|---|---|
 """
 
-_GATES = "float32; float32 with weights of bytes and int8q with 16-bit gates, these two not normalised"
-_WHOLE = "where shapes are known or have a bound and all that it runs is native"
+_GATES = "float32; float32 with byte weights and int8q with 16-bit gates, both without normalisation"
+_WHOLE = "if shapes are known or bounded and everything it runs is native"
 NATIVE = {
     "IF": _WHOLE,
-    "WHILE": f"{_WHOLE}, and a counter ends it",
-    "STABLEHLO_WHILE": f"{_WHOLE}, and a counter ends it",
+    "WHILE": f"{_WHOLE}, and a counter ends the loop",
+    "STABLEHLO_WHILE": f"{_WHOLE}, and a counter ends the loop",
     "LSTM": f"full kernel: {_GATES}; basic kernel: float32",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _GATES,
-    "BIDIRECTIONAL_SEQUENCE_LSTM": "float32; float32 with weights of bytes where there is no linked second input",
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "float32; float32 with byte weights and no linked second input",
     **dict.fromkeys(
         ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
-        "float32; float32 with weights of bytes",
+        "float32; float32 with byte weights",
     ),
-    **dict.fromkeys(("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL"), "float32, of a known shape"),
-    "STABLEHLO_RNG_BIT_GENERATOR": "all its integers",
-    "SVDF": "float32; float32 with weights of bytes; int8q",
+    **dict.fromkeys(("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL"), "float32 of known shape"),
+    "STABLEHLO_RNG_BIT_GENERATOR": "all integer types",
+    "SVDF": "float32; float32 with byte weights; int8q",
     "GRU": "float32",
     **dict.fromkeys(
         (
@@ -93,24 +93,24 @@ NATIVE = {
         "float32 int8 uint8 int16 int32 int64 bool",
     ),
     **dict.fromkeys(
-        ("STABLEHLO_DOT_GENERAL", "STABLEHLO_CONVOLUTION"), "float32; int8 to int32 where sums have at most 1023 terms"
+        ("STABLEHLO_DOT_GENERAL", "STABLEHLO_CONVOLUTION"), "float32; int8 to int32 for sums of at most 1023 terms"
     ),
     **dict.fromkeys(
         ("STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW"),
-        "float32 int32 int64 bool, by a sum, a product, an extreme, AND or OR",
+        "float32 int32 int64 bool, by sum, product, extreme, AND or OR",
     ),
-    "REDUCE_WINDOW": "float32 int32 int64; bool by AND and OR",
-    "STABLEHLO_SCATTER": "float32 int32 int64 bool by a known function, any but strings where rows are replaced",
+    "REDUCE_WINDOW": "float32 int32 int64; bool by AND or OR",
+    "STABLEHLO_SCATTER": "float32 int32 int64 bool by a known function; any but strings if rows are replaced",
     "STABLEHLO_DYNAMIC_UPDATE_SLICE": "any but strings, for whole rows of the first dimension",
     "BUCKETIZE": "float32 int8 uint8 int16 int32, up to 64 boundaries",
-    "CONV_3D_TRANSPOSE": "float32, not dilated",
-    "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
+    "CONV_3D_TRANSPOSE": "float32 without dilation",
+    "RFFT2D": "rows of a power of two up to 8192, others if a matrix of 2**20 factors suffices",
     "ATAN2": "float32",
     "BITCAST": "any but strings",
     "BROADCAST_ARGS": "int32 int64",
-    "UNIQUE": "float32 float64 int8 uint8 int16 int32 int64 uint32, of a known length",
+    "UNIQUE": "float32 float64 int8 uint8 int16 int32 int64 uint32 of known length",
     "SPARSE_TO_DENSE": "any but strings, indices of 32 or 64 bits",
-    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), "float32, of a constant size"),
+    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), "float32 with a constant output size"),
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }
@@ -127,12 +127,12 @@ STAYS: dict[str, tuple[str, ...]] = {
         *("SequenceAt", "SequenceErase", "SequenceInsert", "SequenceJoin", "SequenceLength", "SequenceOf"),
         "SplitToSequence",
     ),
-    "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse"),
-    "arithmetic on shapes, which is folded where these are known": ("BroadcastGradientArgs",),
-    "a constant matrix, which is folded where no product reads its codes": ("DequantizeBlocks",),
-    "a matrix that nearly every model has as a constant": ("MelWeights",),
-    "as many boxes, or elements of a box, as the data says": ("DetectionOutput", "MaxRoiPool"),
-    "no model is known in which it takes time": (
+    "sums over a data-dependent number of rows": ("CountGroups", "EmbeddingLookupSparse"),
+    "arithmetic on shapes, which is folded if they are known": ("BroadcastGradientArgs",),
+    "a constant matrix, which is folded unless a product reads its codes": ("DequantizeBlocks",),
+    "a matrix that is constant in nearly every model": ("MelWeights",),
+    "a data-dependent number of boxes, or of elements in a box": ("DetectionOutput", "MaxRoiPool"),
+    "no known model spends time in it": (
         *(
             "BcqFullyConnected",
             "BcqGather",
@@ -141,31 +141,33 @@ STAYS: dict[str, tuple[str, ...]] = {
             "NumericVerify",
         ),
     ),
-    "whatever Python does": ("Python", "Unsupported"),
+    "arbitrary Python code": ("Python", "Unsupported"),
 }
 """The kinds that only the reference backend runs, by reason."""
 OTHERWISE: dict[str, tuple[str, ...]] = {
-    "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
-    "what treats all rows alike, joins, reduces, orders, cuts, pads or gathers them runs on the whole, natively, and "
-    "`FirstEntries` takes what counts; a bundle gives the whole and the count. So it is where a computed integer says "
-    "how long a dimension is, and it is known how large it can be: a range, a shape, margins, repetitions, the sizes "
-    "of parts and of resized pictures, and slices of up to 64 KiB, along one axis or several. Integers that an input "
-    "gives have no such bound": (
+    "run as `CountedWhere` and `CountedBoxes`, which fill a buffer of the largest possible size (up to 4 MiB) and "
+    "count the valid entries: operations that treat all rows equally, join, reduce, sort, slice, pad or gather them "
+    "run natively on the whole buffer, and `FirstEntries` selects the valid part; a bundle returns the whole buffer "
+    "and the count. The same holds if a computed integer with a known bound determines a dimension: a range, a shape, "
+    "padding, repetitions, the sizes of parts and of resized images, and slices of up to 64 KiB, along one axis or "
+    "several. Integers that are inputs have no such bound": (
         "Where",
         "BoxesPerClass",
         "FirstEntries",
     ),
-    "run as `Loop` and `Branch`, or in the place of the call, where all that they run is native and every shape inside "
-    "is known or has a bound: first entries, the larger of what two branches give, and what each of at most so many "
-    "rounds adds to a tensor; else the executor calls subgraphs, whose own operations are native, and no bundle has "
-    "them. There is no bound where an input gives the number of rounds that add to a tensor, where rounds add ever "
-    "more to it, and for tensors of more than 4 MiB": (*("Call", "Case", "If", "While", "Loop", "Branch"),),
-    "written in native operations for the elements of one row, with the number of different ones; slices of several "
+    "run as `Loop` and `Branch`, or inlined in place of the call, if everything they run is native and every shape "
+    "inside is known or bounded: first entries, the larger result of two branches, and tensors to which each of a "
+    "bounded number of rounds appends; otherwise the executor calls subgraphs, whose own operations are native, and no "
+    "bundle can contain them. There is no bound if an input determines the number of rounds that append to a tensor, "
+    "if rounds append ever more to it, and for tensors of more than 4 MiB": (
+        *("Call", "Case", "If", "While", "Loop", "Branch"),
+    ),
+    "decomposed into native operations for the elements of one row, with the number of unique ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
-    "become functions of a variable of the entry, which subgraphs take and give; native where it is known how many "
-    "numbers there can be, but for more than 2**22 words or compared sums of chances at once, for as many classes of "
-    "several rows as a run says, and for what the condition of a loop draws; without a seed they are in no bundle, for "
-    "C has nothing to draw one from": ("Random", "Multinomial"),
+    "become functions of a variable of the entry, which is passed through subgraphs; native if the number of values "
+    "is bounded, except for more than 2**22 words or compared cumulative probabilities at once, for several rows of a "
+    "dynamic number of classes, and in the condition of a loop; without a seed no bundle can contain them, because C "
+    "has no source for one": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }
@@ -206,8 +208,8 @@ def lines() -> Iterator[str]:
     yield from (_row(code) for code in BUILTINS if code not in ("CUSTOM", "DELEGATE"))
     yield ""
     yield "Custom operators with an implementation: " + ", ".join(f"`{code}`" for code in sorted(CUSTOM)) + "."
-    yield "Any other runs as a Python function that `onert.custom_op` registers; without one an error names it, with"
-    yield "all others that nothing implements."
+    yield "Any other runs as a Python function registered with `onert.custom_op`; without one an error names it and"
+    yield "all others without an implementation."
     yield ""
     yield "Kinds of operations (`onert/ir/ops`) that are not native under their own names:"
     yield ""
@@ -217,8 +219,8 @@ def lines() -> Iterator[str]:
     yield ""
     yield from _named(STAYS)
     yield ""
-    yield "Beside these an operation runs there whose shapes only a run tells (where it takes a result as long as"
-    yield "elements say and is none of those above), and one of element types that its row does not name."
+    yield "Operations also run there if their shapes are known only at run time (because they read a result of"
+    yield "data-dependent length and are none of the above), or if their row does not list their element types."
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
 
 
 class Late(BaseException):
-    """An exception that no error handler catches; TimeoutError is an OSError, which a reader may take for a bad file."""
+    """Not caught by any error handler; a TimeoutError is an OSError, which a reader may take for a bad file."""
 
 
 @contextmanager

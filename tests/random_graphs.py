@@ -1,4 +1,4 @@
-"""Random models: draws of operators over whatever tensors there are, the same for the same seed."""
+"""Random models: operators drawn over the tensors so far, determined by the seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 @frozen
-class Made:
+class Drawn:
     """A tensor of the graph: its number, its shape `[1, height, width, channels]`, and its quantisation."""
 
     number: int
@@ -24,19 +24,19 @@ class Made:
 
 @frozen(eq=False)
 class Draft:
-    """A graph being drawn: floats, or bytes where `stored`."""
+    """A graph under construction: of floats, or of int8 if `stored`."""
 
     graph: Graph
     rng: np.random.Generator
     stored: bool
-    made: list[Made] = field(factory=list)
+    made: list[Drawn] = field(factory=list)
 
     @property
     def dtype(self) -> DType:
         return DType.INT8 if self.stored else DType.FLOAT32
 
-    def any(self) -> Made:
-        """A tensor; later ones more often, so that graphs grow deep."""
+    def any(self) -> Drawn:
+        """A random tensor; later ones are more likely, so that graphs grow deep."""
         return self.made[int(len(self.made) * self.rng.random() ** 0.5)]
 
     def scale(self) -> Quantization | None:
@@ -44,13 +44,13 @@ class Draft:
             return None
         return Quantization((float(np.float32(self.rng.uniform(0.01, 0.1))),), (int(self.rng.integers(-100, 100)),))
 
-    def result(self, shape: Sequence[int], quantization: Quantization | None) -> Made:
+    def result(self, shape: Sequence[int], quantization: Quantization | None) -> Drawn:
         shape = tuple(int(d) for d in shape)
-        self.made.append(Made(self.graph.tensor(self.dtype, shape, None, quantization), shape, quantization))
+        self.made.append(Drawn(self.graph.tensor(self.dtype, shape, None, quantization), shape, quantization))
         return self.made[-1]
 
     def filters(self, shape: Shape, outputs: int, axis: int, inputs: Quantization | None) -> tuple[int, int]:
-        """Weights and a bias for as many outputs."""
+        """Weights and a bias for a number of outputs."""
         if not self.stored or inputs is None:
             scale = 1 / np.sqrt(np.prod(shape) / outputs)
             weights = self.rng.normal(size=shape, scale=scale).astype(np.float32)
@@ -124,7 +124,7 @@ _PAIRS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}
 
 
 def combine(d: Draft) -> None:
-    """Two tensors of one shape, or one and a constant for each channel."""
+    """Combine two tensors of one shape, or a tensor and a constant for each channel."""
     x = d.any()
     others = [m for m in d.made if m.shape == x.shape]
     other = others[int(d.rng.integers(len(others)))]
@@ -244,14 +244,14 @@ DRAWS: tuple[Draw, ...] = (
 
 
 def random_model(seed: int, *, stored: bool) -> bytes:
-    """A model of 3 to 15 draws on one or two inputs; what nothing reads is an output, and some others are."""
+    """A model of 3 to 15 draws on one or two inputs; unread tensors are outputs, and some others too."""
     rng = np.random.default_rng(seed)
     model = Model()
     draft = Draft(model.graph(), rng, stored)
     for _ in range(int(rng.integers(1, 3))):
         shape = (1, int(rng.integers(3, 17)), int(rng.integers(3, 17)), int(rng.integers(1, 20)))
         quantization = draft.scale()
-        draft.made.append(Made(draft.graph.input(draft.dtype, shape, quantization), shape, quantization))
+        draft.made.append(Drawn(draft.graph.input(draft.dtype, shape, quantization), shape, quantization))
     for _ in range(int(rng.integers(3, 16))):
         DRAWS[int(rng.integers(len(DRAWS)))](draft)
     read = {int(i) for operator in draft.graph.table.operators for i in operator.inputs}

@@ -1,4 +1,4 @@
-"""Random recurrent layers, all but the LSTMs: kind by options, one seed for each."""
+"""Random recurrent layers other than LSTMs: each kind with all options, with a seed for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _ACTIVATIONS = {"NONE": 0, "RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3, "TANH": 4}
 
 @frozen(eq=False)
 class Trial:
-    """A model of one operator, the inputs of its runs, and how far from LiteRT's a float may be, relative to 1."""
+    """A model of one operator, the inputs of its runs, and the tolerance for floats compared with LiteRT, relative to
+    1.
+    """
 
     name: str
     code: str
@@ -32,7 +34,7 @@ class Trial:
 
 
 class Draw:
-    """Operands drawn at random, the same for the same name; they are listed in the operator's order."""
+    """Operands drawn at random, determined by the name; they are added in the operator's order."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
@@ -170,7 +172,7 @@ def _rnn_layer(draw: Draw, features: int, units: int) -> None:
 
 
 def long_rnn() -> Iterator[Trial]:
-    """Sequences so long that one other rounding would show."""
+    """Sequences so long that a single different rounding would show."""
     for kind in KINDS[1:]:
         draw = Draw(f"{kind} long", kind)
         draw.input((1, 40, 24))
@@ -185,14 +187,14 @@ def long_rnn() -> Iterator[Trial]:
 def bidirectional_rnn() -> Iterator[Trial]:
     for kind, major, merge, aux in product(KINDS, (False, True), (False, True), ("none", "linked", "stacked")):
         if aux == "stacked" and not major:
-            continue  # LiteRT's kernel does not read the second sequence then
+            continue  # LiteRT's kernel then ignores the second sequence
         name = f"{kind} time-major {major} merged {merge} aux {aux}"
         draw = Draw(name, kind)
         batch, time, features, first, second = (int(n) for n in draw.rng.integers(1, 8, 5))
         if major and kind != "float":
-            time = 1  # LiteRT's kernel runs a longer sequence as often as it has steps
+            time = 1  # LiteRT's kernel runs a longer sequence once per step
             if merge:
-                batch = 1  # and reads offsets that are not there for all items but the first
+                batch = 1  # and reads invalid offsets for all items but the first
         ends = (time, batch) if major else (batch, time)
         draw.input((*ends, features))
         for units in (first, second):

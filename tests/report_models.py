@@ -1,4 +1,4 @@
-"""Models that reports are tried on: of every part that a page has, and with names that are markup."""
+"""Models for testing reports: with content for every part of a page, and with names that are markup."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ HOSTILE = {
     "is long": "x" * 20_000,
     "is empty": "",
 }
-"""Names that a stranger's file may have, by what they try."""
+"""Hostile names that a file may contain, by what they attempt."""
 
 
 def network(name: str = "network", word: str = "") -> Package:
-    """Two signatures, groups that fuse, a quantised part, and constants of several kinds; `word` is in every name."""
+    """Two signatures, fusible groups, a quantised part, and constants of several kinds; `word` is in every name."""
     rng = np.random.default_rng(5)
     b = Builder(f"main{word}")
     x = b.input(TensorType(DType.FLOAT32, (1, 16)), f"x{word}")
@@ -66,7 +66,7 @@ def network(name: str = "network", word: str = "") -> Package:
 
 
 def impossible(word: str = "") -> Package:
-    """A model that nothing compiles: an operation has an operand too many."""
+    """A model that cannot be compiled: an operation has one operand too many."""
     b = Builder(f"main{word}")
     x = b.input(TensorType(DType.FLOAT32, (1, 16)), f"x{word}")
     y = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.RELU), x), b.constant(np.ones(16, np.float32), name="ones"))

@@ -1,7 +1,7 @@
-"""Pictures for the documentation. `python tests/screenshots.py [NAME...]` takes them anew and writes their page.
+"""Screenshots for the documentation. `python tests/screenshots.py [NAME...]` retakes them and writes their page.
 
-A row of `PICTURES` is a picture: its name, what the page says of it, and how it is taken: in Chromium of the page of a
-report (`report_page`), or by a command that writes a PNG file (`by_command`).
+A row of `PICTURES` is a picture: its name, its caption, and how it is taken: from a report's page in Chromium
+(`report_page`), or by a command that writes a PNG file (`by_command`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PERSON = SHARED / "data" / "coral" / "grace_hopper.bmp"
 
 @frozen
 class Picture:
-    """A picture of the page, and how it is taken into a file."""
+    """A picture of the page, and how it is taken."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ class Picture:
 def report_page(
     model: Path, tab: str, *arguments: str, theme: str = "light", script: str = "", width: int = WIDTH
 ) -> Callable[[Path], None]:
-    """Takes a part of a model's report, after a script has run in it."""
+    """Takes a tab of a model's report after running a script in it."""
 
     def take(target: Path) -> None:
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -57,14 +57,14 @@ def report_page(
                 browser.open(f"{page.as_uri()}#tab={tab}")
                 if script:
                     browser.run(script)
-                time.sleep(0.5)  # until pictures that are drawn later are drawn
+                time.sleep(0.5)  # until parts that are drawn later have been drawn
                 browser.picture(target)
 
     return take
 
 
 def by_command(main: Callable[[list[str]], int], *arguments: str) -> Callable[[Path], None]:
-    """Takes what a command draws; `{}` among its arguments is the file that it writes."""
+    """Takes a command's picture; `{}` among its arguments is the file it writes."""
 
     def take(target: Path) -> None:
         status = main([argument.replace("{}", str(target)) for argument in arguments])
@@ -81,31 +81,31 @@ PICTURES = (
     Picture(
         "overview",
         "What a model is",
-        "A report begins with what a person asks first. `onert_inspect MODEL --html report.html --profile` writes it.",
+        "A report begins with a summary. `onert_inspect MODEL --html report.html --profile` writes it.",
         report_page(MODEL, "overview"),
     ),
     Picture(
         "graph",
         "The graph",
-        "A network as it is compiled: fused groups fold, and the side panel says where an operation runs and why.",
+        "A compiled network: fused groups can be folded, and the side panel says where an operation runs and why.",
         report_page(BRANCHED, "graph", script=_SELECT),
     ),
     Picture(
         "memory",
         "The memory plan",
-        "Tensors as bars over time and offset; those in use at the peak are outlined and listed below.",
+        "Tensors as bars over time and offset; those live at the peak are outlined and listed below.",
         report_page(MODEL, "memory"),
     ),
     Picture(
         "time",
         "A run",
-        "One run by thread with the memory in use, then time by kind of operation and by operation.",
+        "One run by thread with the memory in use, then time by operation kind and by operation.",
         report_page(MODEL, "time", theme="dark"),
     ),
     Picture(
         "roofline",
         "The roofline",
-        "Each operation's arithmetic for a byte of memory against what this machine can do.",
+        "Each operation's arithmetic intensity against the limits of this machine.",
         report_page(MODEL, "roofline"),
     ),
     Picture(
@@ -123,7 +123,7 @@ PICTURES = (
     Picture(
         "segmentation",
         "Areas",
-        "The same for a network that gives each pixel a class.",
+        "The same for a network that classifies each pixel.",
         by_command(run.main, str(SEGMENTER), "--input", str(PERSON), "--show", "{}"),
     ),
     Picture(
@@ -137,7 +137,7 @@ PICTURES = (
 
 def page() -> str:
     """The page of all pictures."""
-    lines = ["# Screenshots", "", "`python tests/screenshots.py` takes these pictures anew."]
+    lines = ["# Screenshots", "", "`python tests/screenshots.py` retakes these pictures."]
     for each in PICTURES:
         lines += ["", f"## {each.title}", "", each.words, "", f"![{each.title}](pictures/{each.name}.png)"]
     return "\n".join(lines) + "\n"

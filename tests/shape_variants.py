@@ -1,4 +1,4 @@
-"""The cases of operations in other ranks and with dimensions of no elements."""
+"""Variants of operations' cases with other ranks and with empty dimensions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MANY = 6
 
 
 def variants(case: Case) -> Iterator[Case]:
-    """The case at every rank from 0 to 6 and with every dimension of its operands empty, where its operation takes it.
+    """The case at every rank from 0 to 6 and with each dimension of its operands empty, if its operation accepts that.
 
-    Operands change one at a time and all together; what names axes or has an entry for each follows along.
+    Operands change one at a time and all together; operands that name axes or have an entry per axis are adapted.
     """
     seen = set()
     whole = [case, *_ranked(case)]
     for made in chain(whole, *map(_emptied, whole)):
         key = tuple(None if a is None else (a.shape, a.tobytes() if _small(a) else b"") for a in made.inputs)
-        if key not in seen and _takes(made):
+        if key not in seen and _accepts(made):
             seen.add(key)
             yield made
 
@@ -33,7 +33,7 @@ def _small(array: Array) -> bool:
     return array.dtype.kind in "iu" and array.size < 64
 
 
-def _takes(case: Case) -> bool:
+def _accepts(case: Case) -> bool:
     try:
         return infer(case.op, case.input_types(known=True)) is not None
     except (OnertError, RuleError):
@@ -41,9 +41,9 @@ def _takes(case: Case) -> bool:
 
 
 def _together(case: Case) -> Iterator[tuple[int, ...]]:
-    """Positions of operands that change at the same time: each by itself, those of one shape, and all.
+    """Positions of operands that change together: each alone, those of equal shape, and all.
 
-    Of operations with many operands, whose shapes all depend on one another, only the first and all.
+    For operations with many operands, whose shapes all depend on one another, only the first one and all.
     """
     there = [i for i, a in enumerate(case.inputs) if a is not None]
     groups = {(there[0],), tuple(there)} if there else set()
@@ -66,7 +66,7 @@ def _ranked(case: Case) -> Iterator[Case]:
 
 
 def at_rank(array: Array, rank: int) -> Array:
-    """The array with dimensions of 1 in front, or its first part along them where they go."""
+    """The array with dimensions of 1 prepended, or its first slice along the dimensions that are removed."""
     while array.ndim > rank and len(array):
         array = array[0, ...]
     if array.ndim > rank:
@@ -75,7 +75,7 @@ def at_rank(array: Array, rank: int) -> Array:
 
 
 def _followed(case: Case, group: tuple[int, ...], before: int, after: int) -> Iterator[Case]:
-    """The case with operands that had an entry for each axis, or named axes, as the new rank wants them."""
+    """The case with operands that have an entry for each axis, or name axes, adapted to the new rank."""
     more = after - before
     candidates: list[dict[int, Array]] = [{}]
     for i, array in enumerate(case.inputs):

@@ -1,4 +1,4 @@
-"""Where the shared models, data and conformance cases lie, and the reason to skip where they do not."""
+"""The location of the shared models, data and conformance cases, and the skip marker for when they are missing."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from onert.ir import Array, DType
 
 Result = tuple[DType, Sequence[int]]
 Body = tuple[str, DType]
-"""The operator of a body, and its elements' type; without a code the body gives the second of its two operands."""
+"""A body's operator and element type; with an empty operator code the body returns its second operand."""
 
 
 def random(*shape: int, seed: int = 0, kind: Any = np.float32) -> Array:
@@ -22,7 +22,7 @@ def random(*shape: int, seed: int = 0, kind: Any = np.float32) -> Array:
 
 
 def _body(model: Model, code: str, dtype: DType) -> None:
-    """A subgraph of one operator on two single elements."""
+    """Add a subgraph of one operator on two scalars."""
     graph = model.graph(f"body of {code}")
     a, b = graph.input(dtype, ()), graph.input(dtype, ())
     if not code:
@@ -76,7 +76,10 @@ def agree_with_litert(
     model = hlo_model(code, inputs, results, options, body, constants)
     given = [a for at, a in enumerate(inputs) if at not in constants]
     expected = LiteRt(model)(*given)
-    for found in (run(model, *given), run(model, *given, backends=())):  # as it is, and decomposed where that is native
+    for found in (
+        run(model, *given),
+        run(model, *given, backends=()),
+    ):  # as it is, and decomposed
         for mine, theirs in zip(found, expected, strict=True):
             assert mine.dtype == theirs.dtype
             assert mine.shape == theirs.shape

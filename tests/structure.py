@@ -1,4 +1,4 @@
-"""Who imports whom, read from the sources: absolute names of modules, lazy imports by name included."""
+"""The import graph, read from the sources: absolute module names, including lazy imports by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DOTTED = re.compile(r"onert(?:_\w+)?(?:\.\w+)+")
 _QUOTED = re.compile(rf"[\"']{_DOTTED.pattern}[\"']")
 
 
-def written(*folders: str) -> list[Path]:
+def python_files(*folders: str) -> list[Path]:
     """The Python files below some folders of the repository, sorted."""
     found = (p for folder in folders for p in (REPOSITORY / folder).rglob("*.py"))
     return sorted(p for p in found if "__pycache__" not in p.parts)
@@ -23,7 +23,7 @@ def written(*folders: str) -> list[Path]:
 
 def sources() -> list[Path]:
     """The files of the product: `onert/` and `backends/`."""
-    return written("onert", "backends")
+    return python_files("onert", "backends")
 
 
 def module_of(path: Path) -> str:
@@ -51,8 +51,8 @@ def absolute(node: ast.ImportFrom, path: Path) -> str:
 
 @frozen(eq=False)
 class Source:
-    """What a file says of itself and of others: its text, its docstring, its import statements, each with whether it is
-    inside of a function, and the strings that look like names of the product's modules.
+    """A file's text, docstring, import statements (each with whether it is inside a function), and the strings that
+    look like names of the product's modules.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Source:
 
 @cache
 def source(path: Path) -> Source:
-    """A file, read once. Its syntax tree is not kept: those of all files are a million objects."""
+    """A file, read once. Its syntax tree is not stored: those of all files are a million objects."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     imports = ((n, inside) for n, inside in _statements(tree, False) if isinstance(n, ast.Import | ast.ImportFrom))
@@ -75,7 +75,7 @@ def source(path: Path) -> Source:
 
 
 def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """What is written in a node, expressions left out, and whether that is inside of a function."""
+    """The statements in a node, without expressions, each with whether it is inside a function."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
             yield child, inside
@@ -84,7 +84,7 @@ def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
 
 @cache
 def exported(package: str) -> Mapping[str, str]:
-    """The names that a package's `__init__` takes from modules, with the module of each."""
+    """The names that a package's `__init__` imports from modules, with each one's module."""
     path = modules()[package]
     if path.name != "__init__.py":
         return {}
@@ -93,7 +93,7 @@ def exported(package: str) -> Mapping[str, str]:
 
 
 def _defining(base: str, name: str) -> str:
-    """The module of the product that has a name of another, followed through the packages that pass it on."""
+    """The product's module that defines a name of another module, followed through re-exporting packages."""
     if base not in modules():
         return base
     if name in exported(base):
@@ -103,7 +103,7 @@ def _defining(base: str, name: str) -> str:
 
 @cache
 def dependencies(module: str) -> frozenset[str]:
-    """The product's modules that a module imports: at its top, for its types, or later, by a name in a string."""
+    """The product's modules that a module imports: at its top, for its types, or lazily by a name in a string."""
     path = modules()[module]
     found = set(source(path).names)
     for node, _ in source(path).imports:
@@ -115,7 +115,7 @@ def dependencies(module: str) -> frozenset[str]:
 
 
 def siblings(package: str) -> dict[str, set[str]]:
-    """What is directly in a package, files and folders, and which of these each imports. Its `__init__` is left out."""
+    """A package's direct members, files and folders, and which of them each imports. Its `__init__` is omitted."""
     prefix = package + "."
     found: dict[str, set[str]] = {}
     for module in modules():
@@ -126,7 +126,7 @@ def siblings(package: str) -> dict[str, set[str]]:
     return found
 
 
-def circles(graph: Mapping[str, Collection[str]]) -> Iterator[tuple[str, ...]]:
+def cycles(graph: Mapping[str, Collection[str]]) -> Iterator[tuple[str, ...]]:
     """Groups of nodes that reach one another, each once."""
     reached = {node: _reach(graph, node) for node in graph}
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Writes docs/surface.md, what of the project others may rely on: `python tests/surface.py > docs/surface.md`."""
+"""Writes docs/surface.md, the project's public interface: `python tests/surface.py > docs/surface.md`."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from typing import Any
 API = {
     "onert": "load, compile, run",
     "onert.ir": "models as values: subgraphs, operations, types, errors",
-    "onert.ir.builder": "making models by hand",
+    "onert.ir.builder": "building models by hand",
     "onert.ir.text": "models as text",
     "onert.exec": "executions, shared arenas, cancelling",
     "onert.exec.observers": "traces, profiles, memory timelines, value ranges",
-    "onert.flow": "flows in the manner of Myelin",
+    "onert.flow": "flows in the style of Myelin",
     "onert.image": "images as inputs and outputs",
     "onert.bundle": "ahead-of-time bundles",
 }
-"""What applications call, by module."""
+"""The modules that applications call."""
 
 CONTRACTS = {
     "onert.backend": "backends (entry points `onert.backends`); `API_VERSION` counts its versions",
     "onert.frontend": "model formats (entry points `onert.frontends`)",
     "onert.flow.library": "transformations of flows and kernels for their operations",
     "onert.compiler.extension": "passes and decompositions (entry points `onert.passes`)",
-    "onert.compiler.rewrite.contract": "passes: what they require and ensure",
+    "onert.compiler.rewrite.contract": "passes: the properties they require and ensure",
     "onert.compiler.rewrite.edit": "passes: editing a subgraph",
     "onert.compiler.legalize.decomposition": "decompositions",
     "onert.compiler.legalize.draft": "decompositions: writing a graph",
 }
-"""What plugins are written against, by module."""
+"""The modules that plugins are written against."""
 
-HEAD = """# What others may rely on
+HEAD = """# Public interface
 
 Written by `python tests/surface.py > docs/surface.md`; a test fails when it is not up to date, and when a name on this
 page lacks a docstring or a type. Operation kinds are on [their own page](ops.md), options [on theirs](options.md).
 
-- **API**: what applications call. It changes in a way that breaks callers only with the first number of the version.
-- **Plugin contracts**: what backends, formats, passes and decompositions of others are written against. The
-  contracts of backends and of extensions have versions: a change that breaks one raises it, and a plugin for another
+- **API**: what applications call. It changes incompatibly only with the major version.
+- **Plugin contracts**: what third-party backends, formats, passes and decompositions are written against. The contracts
+  of backends and of extensions have versions: an incompatible change raises the version, and a plugin for another
   version is refused.
 - Every other module is internal: read it, but expect it to change.
 """
@@ -57,7 +57,7 @@ def names(module: str) -> tuple[str, ...]:
 
 
 def value(module: str, name: str) -> Any:
-    """What a public name stands for."""
+    """The value of a public name."""
     return getattr(importlib.import_module(module), name)
 
 
@@ -70,7 +70,7 @@ def _line(module: str, name: str) -> str:
 
 
 def _is_alias(found: Any) -> bool:
-    """Whether this is a type alias, which has its documentation in the source."""
+    """Whether this is a type alias, whose documentation is only in the source."""
     return not (inspect.isclass(found) or inspect.isroutine(found))
 
 

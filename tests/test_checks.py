@@ -57,7 +57,7 @@ def test_that_only_runs():
 @pytest.mark.parametrize(
     ("code", "summary"), [(PASSING, "5 passed, 1 skipped"), (FAILING, "3 failed, 1 passed")], ids=["checks", "none"]
 )
-def test_every_test_must_check_something(tmp_path: Path, code: str, summary: str) -> None:
+def test_a_test_without_a_check_fails(tmp_path: Path, code: str, summary: str) -> None:
     (tmp_path / "test_made.py").write_text(code)
     shutil.copy(REPOSITORY / "tests" / "conftest.py", tmp_path)
     options = ["-rN", "-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]

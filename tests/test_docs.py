@@ -1,4 +1,4 @@
-"""The Python code of README and docs runs as it stands."""
+"""The Python code in README and docs runs as it stands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOURCES = [
     for page in PAGES
     for named in dict.fromkeys(re.findall(r"`([\w./]+/[\w.]+\.(?:py|ll|toml))`", page.read_text(encoding="utf-8")))
 ]
-"""Files that pages name; those of a package may be named from one of its folders on."""
+"""Files named on pages; those of a package may be named relative to one of its folders."""
 FILES = [
     p.relative_to(REPOSITORY).as_posix()
     for d in ("onert", "backends", "tests", "docs")
@@ -41,15 +41,15 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path, monkeypatch: pyt
     names: dict[str, Any] = {"__name__": page.stem}
     blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
     for number, block in enumerate(blocks):
-        exec(compile(block, f"{page.name} block {number}", "exec"), names)  # raises where it does not run
+        exec(compile(block, f"{page.name} block {number}", "exec"), names)  # raises if it does not run
     assert len(names) > 1
 
 
 @pytest.mark.parametrize(("page", "target"), LINKS)
-def test_links_lead_somewhere(page: Path, target: str) -> None:
+def test_links_lead_to_existing_files(page: Path, target: str) -> None:
     assert (page.parent / target).exists()
 
 
 @pytest.mark.parametrize(("page", "named"), SOURCES)
-def test_files_that_pages_name_are_there(page: Path, named: str) -> None:
+def test_files_named_on_pages_exist(page: Path, named: str) -> None:
     assert any(f"/{file}".endswith(f"/{named}") for file in FILES)

@@ -1,4 +1,4 @@
-"""The page of operators is what its script writes."""
+"""The page of operators is up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_kind_without_a_native_form_is_listed_with_its_reason() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    from ops_table import lines  # needs the schema of a peer, or skips
+    from ops_table import lines  # needs a peer's schema, or skips
 
     page = (REPOSITORY / "docs" / "ops.md").read_text(encoding="utf-8").splitlines()
     assert page == list(lines()), "run `python tests/ops_table.py > docs/ops.md`"

@@ -1,4 +1,4 @@
-"""What the README promises a newcomer: the installation, the targets, the commands, and what they print."""
+"""What the README promises newcomers: the installation, the make targets, the commands and their output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
 
 
-def test_what_make_run_prints_is_what_the_readme_shows(
+def test_make_run_prints_what_the_readme_shows(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
@@ -38,15 +38,17 @@ def test_what_make_run_prints_is_what_the_readme_shows(
     assert [line for line in wanted if line not in printed] == []
 
 
-def test_every_target_of_make_exists() -> None:
+def test_every_documented_make_target_exists() -> None:
     named = re.findall(r"\.PHONY: (.*)", MAKEFILE)[0].split()
     pages = [README, *(page.read_text() for page in (REPOSITORY / "docs").glob("*.md"))]
-    told = {target for page in pages for target in re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", page, re.MULTILINE)}
-    assert {*named, *(a or b for a, b in told)} <= _targets()
+    documented = {
+        target for page in pages for target in re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", page, re.MULTILINE)
+    }
+    assert {*named, *(a or b for a, b in documented)} <= _targets()
     assert {"run", "test"} <= _targets()
 
 
-def test_every_extra_and_command_is_named() -> None:
+def test_the_readme_names_every_extra_and_command() -> None:
     for extra in PROJECT["optional-dependencies"]:
         assert f"`{extra}`" in README
     for command in PROJECT["scripts"]:
@@ -63,7 +65,7 @@ def test_an_older_python_is_refused_with_a_sentence(version: tuple[int, ...]) ->
     assert done.stderr.count("File") <= 2
 
 
-def test_the_hint_of_a_missing_extra_keeps_its_brackets() -> None:
+def test_the_hint_for_a_missing_extra_keeps_its_brackets() -> None:
     out = io.StringIO()
     note = "openvino is not installed; pip install 'onert-toolkit[bench]'"
     bench.show([bench.Row("[m]", 1, "openvino", None, None, None, note)], Console(file=out, width=200))
@@ -71,7 +73,7 @@ def test_the_hint_of_a_missing_extra_keeps_its_brackets() -> None:
     assert "[m]" in out.getvalue()
 
 
-def test_hints_name_extras_that_there_are() -> None:
+def test_hints_name_existing_extras() -> None:
     named: set[str] = set()
     for file in (REPOSITORY / "onert").rglob("*.py"):
         named |= set(re.findall(r"onert-toolkit\[(\w+)\]", file.read_text()))

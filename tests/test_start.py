@@ -1,4 +1,4 @@
-"""Claims about what a process reads that runs one model."""
+"""Which modules a process imports to run one model."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ UNUSUAL = (
 
 
 LISTED = Path(__file__).with_name("start_modules.txt")
-"""The modules of this project that a process may read whose program is kept, one a line; no operation kinds. Each
-takes a fifth of a millisecond and more: what joins them must be needed by every such process."""
+"""This project's modules that a process may import if its program is cached, one a line; no operation kinds. Each costs
+at least a fifth of a millisecond, so an addition must be needed by every such process."""
 
 LOAD_THEN_COMPILE = """
 import sys
@@ -57,7 +57,7 @@ print(*sorted(sys.modules))
 """
 
 
-def test_the_compiler_is_read_with_a_model_that_is_not_known(tmp_path: Path) -> None:
+def test_the_compiler_is_imported_while_an_uncached_model_is_loaded(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
     environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-c", LOAD_THEN_COMPILE, str(model)]
@@ -67,7 +67,7 @@ def test_the_compiler_is_read_with_a_model_that_is_not_known(tmp_path: Path) -> 
     assert loaded == compiled
 
 
-def test_a_model_that_is_only_printed_reads_no_compiler() -> None:
+def test_printing_a_model_does_not_import_llvm() -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
     said = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "onert.tools.inspect", str(model), "--text"],
@@ -80,7 +80,7 @@ def test_a_model_that_is_only_printed_reads_no_compiler() -> None:
 
 
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8", "digits_int8/digits_int8.tflite"])
-def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
+def test_a_second_process_imports_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / name
     environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
     said = [
@@ -94,11 +94,9 @@ def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_p
     assert set(COMPILING) <= set(compiling.split())
     assert set(COMPILING).isdisjoint(running.split())
     assert set(UNUSUAL).isdisjoint(running.split())
-    assert "onert.frontend.tflite_schema.model" not in running.split()  # the reader of what is in a file
+    assert "onert.frontend.tflite_schema.model" not in running.split()  # the reader of the file's content
     own = {module for module in running.split() if module.startswith("onert") and ".ops." not in module}
-    assert not {
-        module for module in running.split() if module.startswith("onert.ir.ops.")
-    }  # nobody asked for operations
+    assert not {module for module in running.split() if module.startswith("onert.ir.ops.")}  # no operations were needed
     assert own <= set(LISTED.read_text(encoding="utf-8").split())
 
 
@@ -114,7 +112,7 @@ print(*sorted(sys.modules))
 """
 
 
-def test_the_second_onert_run_reads_no_compiler_no_kinds_and_no_other_format(tmp_path: Path) -> None:
+def test_a_second_onert_run_imports_no_compiler_operation_kinds_or_other_formats(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
     environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-c", RUN_FROM_A_SHELL, str(model)]
@@ -125,8 +123,10 @@ def test_the_second_onert_run_reads_no_compiler_no_kinds_and_no_other_format(tmp
     assert not [module for module in read if module.startswith("onert.ir.ops.")]
 
 
-def test_a_start_compiles_no_methods_that_compare_or_tell_values() -> None:
-    """A class of `onert.ir.value` has them; attrs takes a tenth of a millisecond for each class that has none."""
+def test_starting_up_generates_no_comparison_or_repr_methods() -> None:
+    """Classes of `onert.ir.value` inherit them; attrs needs a tenth of a millisecond to generate them for a class
+    without.
+    """
     read = [importlib.import_module(name) for name in LISTED.read_text(encoding="utf-8").split()]
     own = [each for module in read for each in vars(module).values() if isinstance(each, type) and attrs.has(each)]
     methods = [getattr(vars(each).get(method), "__code__", None) for each in own for method in ("__eq__", "__repr__")]
@@ -137,7 +137,7 @@ def test_a_start_compiles_no_methods_that_compare_or_tell_values() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "expected"), [("onert_run", {}, "20"), ("onert_run", {_REST: "26"}, "26"), ("a.py", {}, None)]
 )
-def test_threads_of_linear_algebra_soon_sleep_in_commands_alone(
+def test_the_linear_algebra_thread_timeout_is_set_only_in_commands(
     name: str, given: dict[str, str], expected: str | None, tmp_path: Path
 ) -> None:
     script = tmp_path / name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from shared_material import REPOSITORY
-from structure import absolute, circles, module_of, modules, siblings, source, sources, written
+from structure import absolute, cycles, module_of, modules, python_files, siblings, source, sources
 
 from onert.ir import OPS
 
@@ -20,11 +20,11 @@ GENERATED = {
 }
 MAX_LINES = 400
 MAX_FILES = 15
-"""In a folder, beside `__init__`."""
+"""In a folder, not counting `__init__`."""
 AVOIDED = {"manager", "helper", "helpers", "util", "utils", "handler", "info", "common", "base", "misc"}
 
 MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
-    # package: the packages of the project, the packages of others that it may import
+    # package: the project's packages and the third-party packages that it may import
     "onert.ir": (set(), {"numpy", "attrs", "ml_dtypes", "PIL", "re2"}),
     "onert.backend": ({"onert.ir"}, {"numpy", "attrs"}),
     "onert.frontend": ({"onert.ir"}, {"flatbuffers", "circle_schema", "numpy", "attrs", "h5py"}),
@@ -81,22 +81,22 @@ HEAVY = {
     "llvmlite",
     "importlib.metadata",
 }
-"""What may be imported inside a function: optional, or too slow to import before it is asked for."""
+"""Modules that may be imported inside a function: optional, or too slow to import before they are needed."""
 
 
-def all_written() -> list[Path]:
-    """With tests, examples and what documents; but what a program wrote nobody reads."""
-    found = written("onert", "backends", "tests", "docs", "nnpackage")
+def maintained_files() -> list[Path]:
+    """All files including tests, examples and documentation, but no generated ones."""
+    found = python_files("onert", "backends", "tests", "docs", "nnpackage")
     return [p for p in found if str(p.relative_to(REPOSITORY)) not in GENERATED]
 
 
 def package_of(module: str) -> str | None:
-    """The row of the table that a module belongs to; None for the top of `onert`, which may import all."""
+    """The table row that a module belongs to; None for the top of `onert`, which may import everything."""
     return next((name for name in MAY_IMPORT if module == name or module.startswith(name + ".")), None)
 
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Absolute names of what a file imports, and whether that happens inside of a function."""
+    """The absolute names that a file imports, each with whether that happens inside a function."""
     for node, inside in source(path).imports:
         if isinstance(node, ast.Import):
             for name in node.names:
@@ -110,7 +110,7 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 def may_import(package: str, name: str) -> bool:
-    """Whether a package's row of the table allows an import."""
+    """Whether a package's table row allows an import."""
     own, others = MAY_IMPORT[package]
     top = name.split(".")[0]
     if top == "onert" or top.startswith("onert_"):
@@ -120,7 +120,7 @@ def may_import(package: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_a_file_imports_what_lies_below_says_what_it_is_about_and_leaves_nothing_for_later(path: Path) -> None:
+def test_a_file_has_a_docstring_imports_only_lower_layers_and_contains_no_todo(path: Path) -> None:
     package = package_of(module_of(path))
     found = list(imports(path))
     assert package is not None or module_of(path) in ("onert", "onert.__main__")
@@ -133,7 +133,7 @@ def test_a_file_imports_what_lies_below_says_what_it_is_about_and_leaves_nothing
 
 
 def test_files_are_short() -> None:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in all_written()}
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in maintained_files()}
     assert {path: count for path, count in lengths.items() if count > MAX_LINES} == {}
 
 
@@ -148,24 +148,24 @@ def test_folders_are_small(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_nothing_in_a_package_imports_in_a_circle(package: str) -> None:
-    assert list(circles(siblings(package))) == []
+def test_the_members_of_a_package_import_one_another_without_cycles(package: str) -> None:
+    assert list(cycles(siblings(package))) == []
 
 
-def test_circles_are_found() -> None:
-    assert list(circles({"a": {"b"}, "b": {"c"}, "c": set()})) == []
-    assert list(circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}})) == [("b", "c"), ("d",)]
+def test_import_cycles_are_detected() -> None:
+    assert list(cycles({"a": {"b"}, "b": {"c"}, "c": set()})) == []
+    assert list(cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}})) == [("b", "c"), ("d",)]
 
 
 @pytest.mark.parametrize("name", sorted(n for n, op in OPS.items() if op.__module__.startswith("onert.")))
-def test_every_operation_has_a_page(name: str) -> None:
+def test_every_operation_has_a_docstring(name: str) -> None:
     doc = OPS[name].__doc__
     assert doc is not None
     assert len(doc.split()) >= 5
 
 
-def test_no_module_reads_pickles() -> None:
-    """Nor what else would run what a file says. How programs are pickled, `copyreg` is told: users may."""
+def test_no_module_unpickles_or_otherwise_runs_code_from_files() -> None:
+    """How to pickle programs is registered with `copyreg`, because users may pickle them."""
     forbidden = ("pickle", "marshal", "shelve", "dill", "cloudpickle")
     texts = {p: p.read_text() for folder in ("onert", "backends") for p in (REPOSITORY / folder).rglob("*.py")}
     assert len(texts) > 300
@@ -216,11 +216,11 @@ EXAMPLES: dict[str, tuple[str, set[str]]] = {
     ),
     "a pass": ("compare_bytes", {"onert/compiler/passes/quantized/compare_bytes.py", "onert/compiler/pipeline.py"}),
 }
-"""Of rows of the page's table of what to touch: a name, and the files of the product and the cases that have it."""
+"""Rows of the architecture page's table of files to touch: a name, and the product files and cases that contain it."""
 
 
 @pytest.mark.parametrize(("name", "places"), EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_what_is_added_is_named_where_the_page_says_and_nowhere_else(name: str, places: set[str]) -> None:
-    files = written("onert", "backends", "tests/cases")
+def test_a_name_occurs_exactly_in_the_files_that_the_page_lists(name: str, places: set[str]) -> None:
+    files = python_files("onert", "backends", "tests/cases")
     found = {str(path.relative_to(REPOSITORY)) for path in files if re.search(rf"\b{name}\b", source(path).text)}
     assert found == places

@@ -1,4 +1,4 @@
-"""Claims about what others may rely on: it is listed, documented and typed."""
+"""The public interface is listed, documented and typed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_public_names_are_sorted_and_there(module: str) -> None:
+def test_public_names_exist_and_are_listed_once(module: str) -> None:
     found = names(module)
     assert found
     for name in found:
@@ -52,7 +52,7 @@ def test_public_classes_and_functions_are_documented_and_typed(module: str, name
         assert inspect.signature(function).return_annotation is not inspect.Signature.empty, f"{name}.{method}"
 
 
-def test_entry_point_groups_are_those_of_the_page() -> None:
+def test_all_entry_point_groups_are_on_the_page() -> None:
     groups = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     said = " ".join(CONTRACTS.values())
     assert all(f"`{group}`" in said for group in groups)

@@ -1,4 +1,4 @@
-"""Whether an operation does what its case says."""
+"""Whether an operation does what its case expects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Alone:
 
 
 def check_case(case: Case, context: Context | None = None) -> tuple[Array, ...]:
-    """The results, after they were held against what the case expects of them and what `infer` says of them."""
+    """Evaluate a case; checks the results against the case's expected ones and inferred types."""
     types = case.types()
     results = evaluate(case.op, case.inputs, types, context)
     assert [r.shape for r in results] == [t.shape for t in types.outputs]
@@ -47,7 +47,7 @@ def check_case(case: Case, context: Context | None = None) -> tuple[Array, ...]:
 
 
 def check_inference(case: Case, context: Context | None = None) -> None:
-    """With only constants known, each inferred dimension is unknown or right."""
+    """Check that with only constants known, each inferred dimension is unknown or right."""
     results = infer(case.op, case.input_types(known=False))
     assert results is not None
     for result, found in zip(results, check_case(case, context), strict=True):

@@ -1,8 +1,7 @@
-"""Builds the wheel, installs it into fresh environments outside of the tree, and tries it.
+"""Builds the wheel, installs it into fresh environments outside the tree, and tries it.
 
-One environment has what the wheel requires and nothing else, the other the extras for images, sounds, videos and HDF5
-too. Packages that are installed here are linked into them, so that nothing is fetched; what is missing here pip
-installs.
+One environment contains only what the wheel requires, the other also the extras for images, sounds, videos and HDF5.
+Packages that are installed here are linked into them, so that nothing is fetched; pip installs the missing ones.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ except onert.ModelError as error:
     words: str = str(error)
 options = onert.Options(backends=("builtin",))
 """
-"""What a user may write; `mypy --strict` has nothing to say about it."""
+"""A script as a user may write it; `mypy --strict` must accept it."""
 
 
 def requirements(found: Distribution, extras: Iterable[str] = ()) -> Iterator[str]:
-    """The names of the distributions that one requires, for extras too."""
+    """The names of the distributions that one requires, including those for extras."""
     wanted = set(extras)
     for line in found.requires or ():
         name, _, condition = line.partition(";")
@@ -66,7 +65,7 @@ def requirements(found: Distribution, extras: Iterable[str] = ()) -> Iterator[st
 
 
 def all_of(names: Iterable[str]) -> tuple[list[Distribution], list[str]]:
-    """Distributions of these names and all that they require; names that are not installed here."""
+    """Distributions of these names and all that they require, and the names that are not installed here."""
     found: dict[str, Distribution] = {}
     missing: list[str] = []
     waiting = list(names)
@@ -84,7 +83,7 @@ def all_of(names: Iterable[str]) -> tuple[list[Distribution], list[str]]:
 
 
 def linked(found: Iterable[Distribution], site: Path) -> None:
-    """Link what distributions installed beside Python's packages into another environment."""
+    """Link the files of distributions into another environment's site-packages."""
     for each in found:
         tops = {file.parts[0] for file in each.files or () if file.parts[0] not in ("..", "__pycache__")}
         for top in tops:
@@ -94,22 +93,22 @@ def linked(found: Iterable[Distribution], site: Path) -> None:
 
 
 def environment(place: Path, wheel: Path, extras: tuple[str, ...]) -> Path:
-    """A fresh environment with the wheel in it; its Python."""
+    """Make a fresh environment with the wheel; returns its Python."""
     venv.create(place, with_pip=False, symlinks=True)
     python = place / "bin" / "python"
     site = next((place / "lib").glob("python*")) / "site-packages"
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python), "install"]
-    said([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)])
+    output_of([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)])
     own = next(Distribution.discover(name="onert-toolkit", path=[str(site)]))
     found, missing = all_of(requirements(own, extras))
     linked(found, site)
     if missing:
-        said([*pip, *missing])
+        output_of([*pip, *missing])
     return python
 
 
-def said(command: list[str], status: int = 0, **given: str) -> str:
-    """What a command prints, on both streams; it must end with a status."""
+def output_of(command: list[str], status: int = 0, **given: str) -> str:
+    """What a command prints to both streams; it must end with the given status."""
     own = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "MYPYPATH")}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**own, **given}, cwd=given.get("PWD")
@@ -122,55 +121,55 @@ def said(command: list[str], status: int = 0, **given: str) -> str:
 
 
 def require(text: str, *words: str) -> None:
-    """End with what was printed unless it has some words."""
+    """Exit with the text unless it contains some words."""
     for word in words:
         if word not in text:
             raise SystemExit(f"{word!r} is missing in:\n{text}")
 
 
-def tried(python: Path, folder: Path, *, with_extras: bool) -> None:
-    """Run the commands of an environment from outside of the tree, and a script of a user's."""
+def try_out(python: Path, folder: Path, *, with_extras: bool) -> None:
+    """Run an environment's commands from outside the tree, and a user's script."""
     variables = {"PWD": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
     binaries = python.parent
     model = shutil.copytree(DIGITS, folder / "digits")
     picture = str(model / "samples" / "3.png")
-    require(said([str(python), "-c", "import onert; print(onert.__file__)"], **variables), str(binaries.parent))
-    require(said([str(python), "-m", "onert", "--version"], **variables), "onert ")
-    require(said([str(binaries / "onert_inspect"), str(model)], **variables), "FullyConnected")
+    require(output_of([str(python), "-c", "import onert; print(onert.__file__)"], **variables), str(binaries.parent))
+    require(output_of([str(python), "-m", "onert", "--version"], **variables), "onert ")
+    require(output_of([str(binaries / "onert_inspect"), str(model)], **variables), "FullyConnected")
     run = [str(binaries / "onert_run"), str(model)]
     if with_extras:
-        printed = said(
+        printed = output_of(
             [*run, "--input", picture, "--show", "out.png", "--dump", "out.h5", "--backends", "builtin"], **variables
         )
         require(printed, "is read as the scores of 10 classes", "  1. 0.9", "     3")
         for name in ("out.png", "out.h5"):
             require(" ".join(path.name for path in folder.iterdir()), name)
     else:
-        require(said(run, **variables), "random numbers, seed 0")
+        require(output_of(run, **variables), "random numbers, seed 0")
         for option in (["--input", picture], ["--load", "x.h5"], ["--input", "x.mp4"]):
             (folder / option[1]).touch()
-            printed = said([*run, *option], status=1, **variables)
+            printed = output_of([*run, *option], status=1, **variables)
             require(printed, "pip install 'onert-toolkit[")
             require(str(len(printed.strip().splitlines())), "1")
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    said([str(python), str(script)], **variables)
+    output_of([str(python), str(script)], **variables)
     if not with_extras:
         mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", os.devnull]
-        said([*mypy, str(script)], **variables)
+        output_of([*mypy, str(script)], **variables)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-        said(build, PWD=str(REPOSITORY))
+        output_of(build, PWD=str(REPOSITORY))
         (wheel,) = folder.glob("*.whl")
         for extras in ((), EXTRAS):
             here = folder / ("with" if extras else "without")
             here.mkdir()
             python = environment(here / "environment", wheel, extras)
-            tried(python, here, with_extras=bool(extras))
+            try_out(python, here, with_extras=bool(extras))
             print(f"the wheel works {'with' if extras else 'without'} extras")
 
 

@@ -1,4 +1,4 @@
-"""Zip archives written by hand, so that every field can say what it should not."""
+"""Zip archives written by hand, so that every field can be wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = {"stored": 0, "deflated": 8, "bzip2": 12, "lzma": 14}
 
 @frozen
 class Entry:
-    """A file of an archive. What is None is as it should be; `packed` is what lies in the file."""
+    """A file of an archive. Fields that are None get their correct value; `packed` is the stored data."""
 
     name: str
     content: bytes = b""
@@ -46,7 +46,7 @@ def pack(content: bytes, method: int) -> bytes:
 def write_zip(
     *entries: Entry, comment: bytes = b"", count: int | None = None, directory_at: int | None = None
 ) -> bytes:
-    """The archive; `count` and `directory_at` are what its end says, where that is not so."""
+    """The archive; `count` and `directory_at` override the values in its end record."""
     out, directory = bytearray(), bytearray()
     for e in entries:
         packed = pack(e.content, e.method) if e.packed is None else e.packed
@@ -92,5 +92,5 @@ def write_zip(
 
 
 def changed(entry: Entry, **fields: object) -> Entry:
-    """The entry with some fields that say something else."""
+    """The entry with some fields overridden."""
     return evolve(entry, **fields)

@@ -196,7 +196,7 @@ def test_shapes_are_determined_once_the_caller_provides_them(
 
 
 @pytest.mark.parametrize("trial", REFUSED, ids=lambda t: t.name)
-def test_until_then_shapes_are_unknown_and_as_in_litert_nothing_is_allocated(trial: Trial) -> None:
+def test_placeholder_shapes_are_unknown_and_nothing_is_allocated_before_the_caller_sets_them(trial: Trial) -> None:
     model = model_of(trial)
     with pytest.raises((RuntimeError, ValueError)):
         litert(model, [np.ones([1 if d < 0 else d for d in s], np.float32) for s in trial.signatures])

@@ -76,7 +76,7 @@ def test_an_optional_operand_may_be_minus_one_or_left_out(cut: bool) -> None:
     np.testing.assert_array_equal(_run(_changed(model, drop) if cut else model, _X), [[6, 6]])
 
 
-def test_elements_may_be_stored_behind_the_flatbuffer(tmp_path: Path) -> None:
+def test_elements_may_be_stored_after_the_flatbuffer(tmp_path: Path) -> None:
     """Converters do so for models over 2 GiB: buffers have an offset from the start of the file and a size."""
     weights = np.arange(6, dtype=np.float32).reshape(2, 3)
     raw = weights.tobytes()

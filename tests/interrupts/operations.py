@@ -31,8 +31,8 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 
 
 def counter() -> Package:
-    """A resource variable, a tensor that persists across runs, and a row of another that is updated in place, in three
-    branches; each grows by x.
+    """Three branches that grow by x: a resource variable, a tensor that persists across runs, and a row of another
+    tensor that is updated in place.
     """
     b = Builder()
     b.add_many(CallOnce(1))
@@ -80,7 +80,7 @@ class Settings:
 
 
 class Subject:
-    """Something to interrupt repeatedly: `act` is interrupted, `check` is not and verifies the invariants afterwards."""
+    """Something to interrupt repeatedly: `act` is interrupted, then `check` verifies the invariants."""
 
     def __init__(self) -> None:
         self.settings = Settings()
@@ -155,7 +155,7 @@ class Shapes(Subject):
         super().__init__()
         self.execution = Execution(onert.compile(growing(), num_threads=1, **options))
         self.length = 0
-        for _ in range(10):  # so that later changes of any length take the same path
+        for _ in range(10):  # so that later changes to any length take the same path
             self.act()
             self.check()
 

@@ -76,7 +76,7 @@ def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], m
     assert len(compiled) <= 8
 
 
-def test_recipes_are_replaced_as_lengths_keep_growing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_recipes_are_made_as_lengths_keep_growing(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     before = Compilation.compiled
 

@@ -241,7 +241,7 @@ def test_the_error_for_a_missing_file_names_it() -> None:
         onert.InferenceSession("missing.onnx")
 
 
-def test_options_take_effect_or_raise_a_warning(tmp_path: Path) -> None:
+def test_options_take_effect_or_emit_a_warning(tmp_path: Path) -> None:
     choices = onert.SessionOptions()
     choices.intra_op_num_threads = 1
     choices.graph_optimization_level = onert.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -1,6 +1,4 @@
-"""An execution changes from one length to another without a program for each, and its results are bit-identical to
-theirs.
-"""
+"""An execution changes from one length to another without a program for each, with bit-identical results."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def test_every_executor_changes_from_one_length_to_another(executor: str, thread
 
 
 def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:
-    """An execution for many lengths, inputs of a given length, and their results from a program for that length alone."""
+    """An execution for many lengths, a maker of inputs, and a function that computes results for one length alone."""
     package = opened(pooled())
     execution = onert.Execution(onert.compile(package))
     for n in (5, 6, 7, 8):

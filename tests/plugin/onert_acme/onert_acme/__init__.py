@@ -1,4 +1,4 @@
-"""Float additions and maxima: an example of a backend in a package of its own."""
+"""An example of a backend in its own package: float additions and maxima."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Acme(Backend):
 
 
 class AcmeKernel:
-    """A sequence; shared by every execution, so it keeps nothing of any of them."""
+    """The kernel of a sequence. All executions share it, so it stores nothing per execution."""
 
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
@@ -50,7 +50,7 @@ class AcmeKernel:
 
 
 class AcmeRun:
-    """The sequence bound to the tensors of one execution; `parts` let profiles show each operation."""
+    """The sequence bound to one execution's tensors; with `parts`, profiles can show each operation."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self.parts = parts

@@ -18,7 +18,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 MAGIC = b"MLP1"
 MOST = 1 << 16
-"""Most inputs, outputs and layers: more than any such model has, and less than would fill a machine."""
+"""Limit for inputs, outputs and layers: more than any such model needs, and too few to exhaust memory."""
 
 
 def recognize(head: bytes, path: Path | None) -> bool:
