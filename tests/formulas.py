@@ -116,7 +116,7 @@ def transposed(
 
 
 def pooled(x: Array, axes: Sequence[Axis], padding: Padding | Margins, function: Callable[[Array], float]) -> Array:
-    """A function applied to the elements of each window of each channel of `x` [batch, *sizes, channels], in float64."""
+    """A function of the elements in each window, per channel of `x` [batch, *sizes, channels], in float64."""
     sizes = x.shape[1:-1]
     out = np.zeros((x.shape[0], *output_sizes(sizes, axes, padding), x.shape[-1]))
     for at, found in windows(sizes, axes, padding):

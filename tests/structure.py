@@ -15,7 +15,7 @@ _DOTTED = re.compile(r"onert(?:_\w+)?(?:\.\w+)+")
 _QUOTED = re.compile(rf"[\"']{_DOTTED.pattern}[\"']")
 
 
-def python_files(*folders: str) -> list[Path]:
+def sources_in(*folders: str) -> list[Path]:
     """The Python files below some folders of the repository, sorted."""
     found = (p for folder in folders for p in (REPOSITORY / folder).rglob("*.py"))
     return sorted(p for p in found if "__pycache__" not in p.parts)
@@ -23,7 +23,7 @@ def python_files(*folders: str) -> list[Path]:
 
 def sources() -> list[Path]:
     """The files of the product: `onert/` and `backends/`."""
-    return python_files("onert", "backends")
+    return sources_in("onert", "backends")
 
 
 def module_of(path: Path) -> str:

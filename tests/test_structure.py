@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from shared_material import REPOSITORY
-from structure import absolute, cycles, module_of, modules, python_files, siblings, source, sources
+from structure import absolute, cycles, module_of, modules, siblings, source, sources, sources_in
 
 from onert.ir import OPS
 
@@ -86,7 +86,7 @@ HEAVY = {
 
 def maintained_files() -> list[Path]:
     """All files including tests, examples and documentation, but no generated ones."""
-    found = python_files("onert", "backends", "tests", "docs", "nnpackage")
+    found = sources_in("onert", "backends", "tests", "docs", "nnpackage")
     return [p for p in found if str(p.relative_to(REPOSITORY)) not in GENERATED]
 
 
@@ -221,6 +221,6 @@ EXAMPLES: dict[str, tuple[str, set[str]]] = {
 
 @pytest.mark.parametrize(("name", "places"), EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_a_name_occurs_exactly_in_the_files_that_the_page_lists(name: str, places: set[str]) -> None:
-    files = python_files("onert", "backends", "tests/cases")
+    files = sources_in("onert", "backends", "tests/cases")
     found = {str(path.relative_to(REPOSITORY)) for path in files if re.search(rf"\b{name}\b", source(path).text)}
     assert found == places
