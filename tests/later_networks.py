@@ -28,9 +28,7 @@ def mobilenet_v4(net: Kinds) -> Tensor:
 
 
 def efficientnet_v2(net: Kinds) -> Tensor:
-    """The start of EfficientNetV2: fused inverted bottlenecks, then depthwise ones with squeeze and excitation, all by
-    SiLU.
-    """
+    """The start of EfficientNetV2: fused inverted bottlenecks, then excited depthwise ones, all by SiLU."""
     x = net.silu(net.picture(128), 24, 3, 2)
     for n, count, stride, widening in ((24, 2, 1, 1), (48, 3, 2, 4), (64, 3, 2, 4)):
         for block in range(count):

@@ -18,9 +18,7 @@ _ACTIVATIONS = {"NONE": 0, "RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3, "TANH": 4}
 
 @frozen(eq=False)
 class Trial:
-    """A model of one operator, the inputs of its runs, and the tolerance for floats compared with LiteRT, relative to
-    1.
-    """
+    """A model of one operator, the inputs of its runs, and the tolerance for floats relative to 1."""
 
     name: str
     code: str

@@ -13,7 +13,7 @@ from onert.ir import Array, DType
 
 Result = tuple[DType, Sequence[int]]
 Body = tuple[str, DType]
-"""A body's operator and element type; with an empty operator code the body returns its second operand."""
+"""A body's operator and element type; with an empty operator the body returns its second operand."""
 
 
 def random(*shape: int, seed: int = 0, kind: Any = np.float32) -> Array:
@@ -76,10 +76,7 @@ def agree_with_litert(
     model = hlo_model(code, inputs, results, options, body, constants)
     given = [a for at, a in enumerate(inputs) if at not in constants]
     expected = LiteRt(model)(*given)
-    for found in (
-        run(model, *given),
-        run(model, *given, backends=()),
-    ):  # as it is, and decomposed
+    for found in (run(model, *given), run(model, *given, backends=())):  # as it is, and decomposed
         for mine, theirs in zip(found, expected, strict=True):
             assert mine.dtype == theirs.dtype
             assert mine.shape == theirs.shape

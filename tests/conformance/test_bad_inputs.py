@@ -1,6 +1,4 @@
-"""Every malformed model is refused with one clear sentence, quickly, in little memory, and no later than the listed
-stage.
-"""
+"""Every malformed model is refused in one clear sentence, quickly, in little memory and by the listed stage."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""In one program for many lengths, constants that depend on the length are bit-identical to those of single-length
-programs.
-"""
+"""Constants that depend on the length are bit-identical in programs for many lengths and for one."""
 
 from __future__ import annotations
 

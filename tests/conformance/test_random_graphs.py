@@ -1,6 +1,4 @@
-"""Random models match LiteRT on every backend, with and without passes, on one or more threads: bytes exactly, floats
-nearly.
-"""
+"""Random models match LiteRT on every backend, with any passes and threads: bytes exactly, floats nearly."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _counted_in_the_condition() -> tuple[Subgraph, ...]:
 
 
 def _branches(then: Callable[[Builder, int], int], otherwise: Callable[[Builder, int], int]) -> tuple[Subgraph, ...]:
-    """One of two branches, chosen by whether more than four rows were selected; its result is padded and reduced."""
+    """One of two branches, by whether more than four rows were selected; its result is padded and reduced."""
     top = Builder()
     rows, number = _found(top)
     many = top.add(Comparison(ComparisonKind.GREATER), number, _scalar(top, 4))

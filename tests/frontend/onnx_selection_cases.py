@@ -1,6 +1,4 @@
-"""Nodes of com.microsoft: image regions, text, unique elements, inverses, gates, 4-bit codes; and operators withdrawn
-from ONNX.
-"""
+"""Nodes of com.microsoft: image regions, text, unique elements, inverses, gates, 4-bit codes; withdrawn operators."""
 
 from __future__ import annotations
 

@@ -193,9 +193,7 @@ def test_corrupting_any_header_byte_loads_or_raises_a_model_error() -> None:
     ],
     ids=["none", "no model", "a bomb", "two"],
 )
-def test_a_task_file_without_exactly_one_valid_model_is_refused(
-    tmp_path: Path, entries: list[Entry], reason: str
-) -> None:
+def test_a_task_file_without_one_valid_model_is_refused(tmp_path: Path, entries: list[Entry], reason: str) -> None:
     path = tmp_path / "wrong.task"
     path.write_bytes(write_zip(*entries))
     with pytest.raises(ModelError, match=r"wrong\.task: ") as caught:

@@ -40,7 +40,7 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize(("nodes", "functions", "expected"), TEMPLATES.values(), ids=TEMPLATES)
-def test_omitted_inputs_and_forwarded_attributes_reach_the_function_s_nodes(
+def test_functions_receive_omitted_inputs_and_forwarded_attributes(
     nodes: str, functions: str, expected: np.ndarray
 ) -> None:
     content = parser.parse_model(f"{HEADER} {{ {nodes} }} {functions}").SerializeToString()

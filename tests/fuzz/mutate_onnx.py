@@ -137,9 +137,7 @@ def _legal(rng: random.Random, model: Any) -> None:
 
 
 def _constant(rng: random.Random, model: Any) -> None:
-    """Replace a constant by a well-formed one of another element type, rank or length, filled with an ordinary or
-    extreme value.
-    """
+    """Replace a constant by a well-formed one of another type, rank or length, with an ordinary or extreme value."""
     tensors = [t for graph in _graphs(model) for t in graph.initializer]
     tensors += [a.t for graph in _graphs(model) for n in graph.node for a in n.attribute if a.HasField("t")]
     if not tensors:
@@ -158,7 +156,7 @@ def _constant(rng: random.Random, model: Any) -> None:
 
 
 def _names(rng: random.Random, model: Any) -> None:
-    """Make two nodes write one value, a node read its own or another's result, or an output name another value."""
+    """Make two nodes write one value, a node read its own result, or a value pass for another."""
     graph = rng.choice(_graphs(model))
     nodes = [n for n in graph.node if n.output]
     if not nodes:
@@ -176,7 +174,7 @@ def _names(rng: random.Random, model: Any) -> None:
 
 
 def _copies(rng: random.Random, model: Any) -> None:
-    """Duplicate or remove a node, or an input, output or initializer of a graph."""
+    """Duplicate or remove a node, an input, an output or an initializer of a graph."""
     graph = rng.choice(_graphs(model))
     held = rng.choice((graph.node, graph.node, graph.input, graph.output, graph.initializer))
     if not held:

@@ -1,6 +1,4 @@
-"""Broken ONNX and TNN models (400 by default, 4,000 in the long suite) end in a result or one sentence, in bounded
-memory.
-"""
+"""Broken ONNX and TNN models (400, or 4,000 in the long suite) end in a result or one sentence, in bounded memory."""
 
 from __future__ import annotations
 

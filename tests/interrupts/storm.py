@@ -36,8 +36,8 @@ class Storm:
             raise InterruptError
 
     def run(self, subject: Subject, delay: float, interval: float) -> bool:
-        """Run the operation with a signal after `delay` seconds and then every `interval`; returns whether it was
-        interrupted.
+        """Run the operation with signals after `delay` and every `interval` seconds; returns whether one interrupted
+        it.
         """
         try:
             self._on = True

@@ -33,9 +33,7 @@ START = 3.0
 
 @frozen
 class Reached:
-    """The tests of one file, each with its processor seconds, and by file and line the indices of those that execute
-    it.
-    """
+    """The tests of one file with their processor seconds, and the indices of those that execute each line."""
 
     tests: tuple[tuple[str, float], ...]
     lines: Mapping[str, Mapping[int, tuple[int, ...]]]

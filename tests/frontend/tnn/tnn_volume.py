@@ -33,7 +33,7 @@ def window_elements(
 
 
 def convolution(axes: int) -> Callable[[Any], list[Array]]:
-    """A convolution over `axes` axes. If quantised, it sums products of integers and rescales each channel's sums."""
+    """A convolution over `axes` axes. If quantised, it sums integer products and rescales each channel."""
 
     def compute(s: Any) -> list[Array]:
         stored = s.kind.startswith("Quantized")
