@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnxruntime import InferenceSession
+from onnx_peer import precise_session
 from open_layers import LAYERS as SIMPLE
 from open_positions import POSITIONS
 
@@ -20,7 +20,7 @@ _BYTES = 0.0501
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_matches_onnx_runtime_at_sizes_in_any_order(name: str, rounds: int) -> None:
     layer, random = LAYERS[name], np.random.default_rng(rounds)
-    session = InferenceSession(layer.content, providers=["CPUExecutionProvider"])
+    session = precise_session(layer.content)
     threads = 1 + len(name) % 2
     execution = onert.Execution(onert.compile(onert.load(layer.content), num_threads=threads))
     for number in range(rounds):

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from frontend.onnx_domain_cases import CASES, LEARNING, MICROSOFT, MORE, REFUSED, Constant, floats, octets
 from frontend.onnx_selection_cases import MISFITS, SELECTED
+from onnx_peer import precise_session
 
 import onert
 from onert.runtime.session import Backend
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
-onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the peer")
+pytest.importorskip("onnxruntime", reason="ONNX Runtime is the peer")
 
 
 def _model(
@@ -56,7 +57,7 @@ def test_an_operator_of_another_domain_matches_onnx_runtime(
     backends: tuple[str, ...],
 ) -> None:
     model, feed = _model(domain, name, inputs, attributes, results)
-    theirs = onnxruntime.InferenceSession(model).run(None, feed)
+    theirs = precise_session(model).run(None, feed)
     mine = Backend.run_model(model, feed, backends=backends)
     for a, b in zip(mine, theirs, strict=True):
         assert a.dtype == b.dtype
@@ -84,14 +85,14 @@ def test_integer_weights_of_an_lstm_are_multiplied_as_real_numbers(direction: st
     )
     real = [(w.astype(np.float32) - 3) * s[:, None, None] for w, s in zip(weights, scales, strict=True)]
     own = tuple(Constant(w.transpose(0, 2, 1).copy()) for w in real)
-    theirs = onnxruntime.InferenceSession(_model("", "LSTM", (x, *own, bias), attributes, 3)[0]).run(None, feed)
+    theirs = precise_session(_model("", "LSTM", (x, *own, bias), attributes, 3)[0]).run(None, feed)
     for a, b in zip(Backend.run_model(model, feed), theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
 def test_a_zip_map_returns_its_columns_as_a_matrix() -> None:
     model, feed = _model(LEARNING, "ZipMap", (floats(4, 3),), {"classlabels_int64s": [3, 4, 5]}, 1)
-    (theirs,) = onnxruntime.InferenceSession(model).run(None, feed)
+    (theirs,) = precise_session(model).run(None, feed)
     np.testing.assert_array_equal(Backend.run_model(model, feed)[0], [list(row.values()) for row in theirs])
 
 
@@ -111,7 +112,7 @@ def test_a_linear_model_determines_its_input_s_unknown_number_of_features(
     opsets = [h.make_opsetid("", 17), h.make_opsetid(LEARNING, 3)]
     model = h.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
     feed = {"x": floats(5, 4)}
-    theirs = onnxruntime.InferenceSession(model).run(None, feed)
+    theirs = precise_session(model).run(None, feed)
     for mine, expected in zip(Backend.run_model(model, feed), theirs, strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-5)
 
@@ -123,7 +124,7 @@ def test_attention_heads_are_separated_when_batch_and_length_are_dynamic() -> No
     for name, dim in zip("bs", model.graph.input[0].type.tensor_type.shape.dim, strict=False):
         dim.dim_param = name
     content = model.SerializeToString()
-    (theirs,) = onnxruntime.InferenceSession(content).run(None, feed)
+    (theirs,) = precise_session(content).run(None, feed)
     (mine,) = Backend.run_model(content, feed, backends=("reference",))
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
 
@@ -153,5 +154,5 @@ def test_packed_4_and_8_bit_weights_are_unpacked_as_in_onnx_runtime(bits: int, *
     opsets = [h.make_opsetid("", 17), h.make_opsetid(MICROSOFT, 1)]
     model = h.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
     feed = {"x": floats(2, k)}
-    (theirs,) = onnxruntime.InferenceSession(model).run(None, feed)
+    (theirs,) = precise_session(model).run(None, feed)
     np.testing.assert_allclose(Backend.run_model(model, feed)[0], theirs, rtol=1e-3, atol=1e-3 * np.abs(theirs).max())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx_peer import precise_session
 
 import onert
 from onert.ir import Array
@@ -108,11 +109,10 @@ OPSET = {"groups of an open number of channels, with a scale each": 21}
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("name", CASES)
 def test_an_exported_form_matches_onnx_runtime(name: str, backends: tuple[str, ...]) -> None:
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is the peer")
     text, feed = CASES[name]
     imported = f'<ir_version: 10, opset_import: ["" : {OPSET.get(name, 19)}]>'
     content = onnx.parser.parse_model(f"{imported} {text}").SerializeToString()
-    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    session = precise_session(content)
     found = onert.Execution(onert.compile(onert.load(content), backends=backends)).run(dict(feed))
     for mine, theirs in zip(found.values(), session.run(None, feed), strict=True):
         assert mine.shape == theirs.shape
