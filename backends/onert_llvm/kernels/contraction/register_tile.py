@@ -72,7 +72,8 @@ def columns(n: int, widest: int, isa: Isa) -> Columns:
     """The cut of `n` columns into panels of at most `widest` registers."""
     lanes = isa.f32
     full, rest = divmod(n, widest * lanes)
-    return Columns(widest if full else 0, -(-rest // lanes), rest % lanes != 0)
+    # Code is generated for a tail, so that of a symbolic number becomes a plain one, and a condition of the program.
+    return Columns(widest if full else 0, int(-(-rest // lanes)), rest % lanes != 0)
 
 
 LINE = 64
