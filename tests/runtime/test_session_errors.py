@@ -66,6 +66,13 @@ def test_errors_can_be_caught_by_onnx_runtime_s_names(name: str, call: Callable[
     assert isinstance(mine, onert.OnertError) or name == "TypeError"
 
 
+def test_a_model_that_does_not_compile_raises_onnx_runtime_s_not_implemented_and_onert_s_error() -> None:
+    large = NEG.replace("2, 3", "1000000, 1000000")
+    with pytest.raises(onert.OnertError, match="max_memory") as found:
+        onert.InferenceSession(_model(large))
+    assert type(found.value).__name__ == "NotImplemented"
+
+
 @pytest.mark.parametrize("feed", [None, [X], X], ids=["nothing", "a list", "an array"])
 def test_inputs_without_names_are_refused_with_a_sentence(feed: Any) -> None:
     with pytest.raises(onert.OnertError, match=f"is given a {type(feed).__name__} as inputs, expected a dictionary"):

@@ -22,6 +22,7 @@ from onert.ir import Array, DType, OnertError, Package
 from onert.runtime.api import load
 from onert.runtime.errors import ArgumentError, RunError
 
+from . import errors
 from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
 from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
@@ -70,7 +71,7 @@ class InferenceSession:
             options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
             self._program = compiler.compile(seeded(package), options, load_backends(options.backends))
         except OnertError as error:
-            raise NotImplementedError(str(error)) from error
+            raise errors.NotImplemented(str(error)) from error
         ends = self._ends()
         self._inputs = {end.name: end for end in ends.inputs}
         self._outputs = {end.name: end for end in ends.outputs}
