@@ -10,12 +10,13 @@ from onert.ir import DType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements, ScatterSlices
-from onert.ir.ops.data_movement.fill import FirstEntries, Range, TopK
+from onert.ir.ops.data_movement.fill import FirstEntries, Range, TopK, Where
 from onert.ir.ops.data_movement.gather import ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.layout import Transpose
-from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
@@ -98,8 +99,25 @@ def _largest(b: Builder, x: int, n: int, rows: int) -> list[int]:
     return [*some, *asked, *least, *b.add_many(TopK(), columns, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 1)))]
 
 
+def _found_again(b: Builder, x: int, column: int = 0) -> int:
+    """The places in a column, read backwards, that hold more than 0: counted apart from the rows, and up to 9."""
+    above = b.add(Comparison(ComparisonKind.GREATER), column_of(b, x, column), b.constant(np.float32(0)))
+    return b.add(Where(), b.add(Concat(0), b.add(Reverse(), above, row_of(b, 0)), b.constant(np.zeros(3, np.bool_))))
+
+
+def _rows_counted_apart(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    places = _found_again(b, x)
+    flat = b.add(Reshape(), places, row_of(b, -1))
+    return [
+        b.add(ScatterSlices(), x, places, rows),
+        b.add(ScatterNd(), places, rows, b.constant(np.int64([6, 4]))),
+        b.add(ScatterElements(), column_of(b, x, 1), flat, column_of(b, rows)),
+    ]
+
+
 WRITTEN: dict[str, Write] = {
     "rows": _rows_put,
+    "rows counted apart": _rows_counted_apart,
     "sums": _sums_put,
     "elements": _elements_put,
     "largest": _largest,
@@ -150,3 +168,34 @@ def test_indices_beyond_a_computed_size_are_rejected(write: Write) -> None:
             continue
         with pytest.raises(onert.ExecutionError):
             execution.run([rows_given(count)])
+
+
+def _other_rows(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [b.add(ScatterSlices(), x, _found_again(b, x), b.constant(np.ones((4, 4), np.float32)))]
+
+
+def _other_elements(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [b.add(ScatterElements(), column_of(b, x), row_of(b, 3, 1, 0, 2), column_of(b, rows))]
+
+
+def _other_sums(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [b.add(ScatterNd(), _found_again(b, x, 2), rows, b.constant(np.int64([6, 4])))]
+
+
+@pytest.mark.parametrize("write", [_other_rows, _other_elements, _other_sums])
+def test_as_many_updates_as_indices_are_put_natively_and_other_numbers_are_refused(write: Write) -> None:
+    program = onert.compile(package_of(write), num_threads=1)
+    assert evaluated(program) <= {FirstEntries, Copy}
+    execution, expected = (
+        onert.Execution(program),
+        onert.Execution(onert.compile(package_of(write), backends=("reference",))),
+    )
+    equal = int((rows_given(0)[:, 2] > 0).sum()) if write is _other_sums else 4
+    for count in range(7):
+        if count == equal:
+            (found,), (theirs,) = (each.run([rows_given(count)]).values() for each in (execution, expected))
+            np.testing.assert_array_equal(found, theirs, strict=True)
+            continue
+        for each in (execution, expected):
+            with pytest.raises(onert.ExecutionError):
+                each.run([rows_given(count)])

@@ -13,17 +13,50 @@ from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.data_movement.gather import ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import Pad, Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import normalize_axis
 
 from .counting import Counted, Given, Rule, Writer, Written, first_of
 from .sized import number_at, open_sizes
 
+Pair = tuple[int, int, Counted | None, Counted | None]
+"""Indices and updates as whole tensors, and which of their entries are valid."""
 
-def _together(indices: Counted | None, updates: Counted | None) -> bool:
-    """Whether indices and updates have the same number of valid entries, along the same axis."""
-    if indices is None or updates is None:
-        return indices is updates
-    return (indices.count, indices.axis) == (updates.count, updates.axis)
+
+def _paired(w: Writer, at: int, updates: int, given: Given) -> Pair | None:
+    """Indices and updates with the same number of valid entries along the same axis; None if their axes differ.
+
+    If the model counts them separately (the places of a mask, and the rows to put there), both are cut to the shorter
+    one, and the run checks that the numbers are equal.
+    """
+    indices, others = given
+    at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, others)))
+    either = others if indices is None else indices
+    if either is None or (indices and others and (indices.count, indices.axis) == (others.count, others.axis)):
+        return at, updates, indices, others
+    axis = either.axis
+    if any(c is not None and c.axis != axis for c in given) or any(w.types[i].rank <= axis for i in (at, updates)):
+        return None
+    sizes = [w.types[i].shape[axis] or 0 for i in (at, updates)]
+    most = min(sizes)
+    if any(c is None and size > most for c, size in zip(given, sizes, strict=True)):
+        return None  # the numbers are never equal
+    counts = [w.number(size) if c is None else c.count for c, size in zip(given, sizes, strict=True)]
+    difference = w.add(Binary(BinaryKind.SUB), *counts)
+    checked = w.sum(w.add(Within(inclusive=True), difference, w.number(0)), counts[1])
+    at, updates = (_cut(w, i, axis, most) for i in (at, updates))
+    return at, updates, Counted(at, checked, axis, False), Counted(updates, checked, axis, False)
+
+
+def _cut(w: Writer, x: int, axis: int, size: int) -> int:
+    """The first `size` entries along an axis."""
+    type_ = w.types[x]
+    if type_.shape[axis] == size:
+        return x
+    begin, sizes = [0] * type_.rank, [-1] * type_.rank
+    sizes[axis] = size
+    ends = (w.integers(each, DType.INT32) for each in (begin, sizes))
+    return w.add(Slice(), x, *ends, quantization=type_.quantization)
 
 
 def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:
@@ -41,11 +74,14 @@ def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> i
 
 def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
     """ScatterSlices: invalid updates get the index -1, which is skipped."""
-    op, (x, at, updates), (counted, indices, others) = operation.op, operation.used, given
+    op, (x, at, updates), counted = operation.op, operation.used, given[0]
     assert isinstance(op, ScatterSlices)
-    x, at, updates = (i if c is None else c.operand for i, c in zip((x, at, updates), given, strict=True))
+    paired = _paired(w, at, updates, given[1:])
+    if paired is None:
+        return None
+    x, (at, updates, indices, _) = x if counted is None else counted.operand, paired
     type_, limits = w.types[at], {} if counted is None else {counted.axis: counted.count}
-    if not _together(indices, others) or any(axis >= (type_.shape[-1] or 0) for axis in limits):
+    if any(axis >= (type_.shape[-1] or 0) for axis in limits):
         return None
     if indices is not None and (indices.axis >= type_.rank - 1 or (limits and indices.axis)):
         return None
@@ -60,10 +96,12 @@ def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
 def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
     """ScatterNd: invalid updates become zeros that are added at index 0."""
     at, updates, shape = operation.used
-    indices, others, fixed = given
-    at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, others)))
+    paired = _paired(w, at, updates, given[:2])
+    if given[2] is not None or paired is None:
+        return None
+    at, updates, indices, others = paired
     type_, stored = w.types[at], w.types[updates]
-    if fixed is not None or not _together(indices, others) or stored.quantization is not None:
+    if stored.quantization is not None:
         return None
     if not stored.dtype.is_numeric or (indices is not None and indices.axis >= type_.rank - 1):
         return None
@@ -90,13 +128,16 @@ def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
     """ScatterElements: invalid updates go to an extra last entry, which is cut off afterwards."""
-    op, (counted, indices, others) = operation.op, given
+    op, (x, at, updates), counted = operation.op, operation.used, given[0]
     assert isinstance(op, ScatterElements)
-    x, at, updates = (i if c is None else c.operand for i, c in zip(operation.used, given, strict=True))
+    paired = _paired(w, at, updates, given[1:])
+    if paired is None:
+        return None
+    x, (at, updates, indices, _) = x if counted is None else counted.operand, paired
     type_ = w.types[x]
     axis = normalize_axis(op.axis, type_.rank)
     size, limit = type_.shape[axis] or 0, {} if counted is None else {counted.axis: counted.count}
-    if not _together(indices, others) or any(each != axis for each in limit) or not size:
+    if any(each != axis for each in limit) or not size:
         return None
     if limit:
         if w.types[at].dtype not in (DType.INT32, DType.INT64) or (indices is not None and indices.axis):
