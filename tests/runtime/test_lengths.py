@@ -17,6 +17,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
@@ -145,3 +146,34 @@ def test_the_error_for_a_wrong_fixed_size_also_shows_the_dynamic_sizes() -> None
         execution.run([np.zeros(given, np.float32)])
         with pytest.raises(ExecutionError, match=r"given shape \[1, 4, 8, 8\], expected \[1, 3, \?, \?\]; set_input"):
             execution.run([np.zeros((1, 4, 8, 8), np.float32)])
+
+
+def _transposed() -> Subgraphs:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (6, 40)), "x")
+    return b.model([b.add(Transpose(), x, b.constant(np.int32([1, 0])))])
+
+
+def _scores() -> Subgraphs:
+    """A batched product with a transposed right side and few terms, so that few rows are not lowered in another way."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (6, 40)), "x")
+    heads = b.add(Reshape((2, 20, 24)), b.constant(_weights(40, 24)))
+    rows = b.add(Reshape((2, -1, 24)), b.add(FullyConnected(), x, b.constant(_weights(48, 40))))
+    return b.model([b.add(BatchMatMul(adjoint_y=True), rows, heads)])
+
+
+@pytest.mark.parametrize("model", [_transposed, _scores])
+def test_a_recipe_of_few_rows_serves_more_rows_than_a_register_has_lanes(model: Callable[[], Subgraphs]) -> None:
+    package = Package((model(),), "made")
+    program = onert.compile(package)
+    stretches = []
+    for n in (6, 7, 5, 9, 12, 14):
+        given = _weights(n, 40)
+        (expected,) = onert.Execution(onert.compile(package, input_shapes={"x": (n, 40)})).run([given]).values()
+        special = program.specialize({0: (n, 40)})
+        (result,) = onert.Execution(special).run([given]).values()
+        np.testing.assert_array_equal(result, expected)
+        stretches.append(special.stretch)
+    assert stretches[2] is not None
+    assert all(each is stretches[2] for each in stretches[2:])

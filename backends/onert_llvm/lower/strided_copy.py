@@ -15,6 +15,7 @@ from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot, most_pieces
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
+from onert_llvm.schedule.cost_model import require
 from onert_llvm.target.isa import Isa
 
 from .command_builder import Lowering
@@ -137,7 +138,7 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     square = ways = 0
     if core is Core.ACROSS:
         most = min(lowering.isa.lanes(8 * unit), _MOST_SQUARE)
-        square = min(_square(rows.size, most), _square(width.size, most))  # imposes no order of the two sizes
+        square = _square(most, rows.size, width.size)
         if lowering.threads > 1 and not any(is_symbolic(axis.size) for axis in axes):
             long, other = sorted((rows, width), key=lambda axis: -axis.size)
             own = math.prod([a.size for a in outer]) * long.size // most_pieces(lowering.threads)
@@ -146,7 +147,7 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
                 _cut_long(lowering, copy, outer, long, other, _even(long.size, count, square))
                 return
     elif core in (Core.WEAVE, Core.UNWEAVE):
-        square, ways = _square(rows.size, lowering.isa.lanes(8 * unit)), width.size
+        square, ways = _square(lowering.isa.lanes(8 * unit), rows.size), width.size
         count = _PIECE // (unit * ways) // square * square
         if not is_symbolic(rows.size) and rows.size >= 2 * count:
             _cut_long(lowering, copy, outer, rows, width, count)
@@ -202,11 +203,15 @@ def _by_target(*axes: Axis) -> list[Axis]:
     return sorted(axes, key=lambda axis: -axis.target)
 
 
-def _square(size: int, most: int) -> int:
-    """The side of the squares to transpose: the greatest power of two up to `most` and `size`."""
-    found = 1
-    while 2 * found <= most and 2 * found <= size:
+def _square(most: int, *sizes: int) -> int:
+    """The side of the squares to transpose: the greatest power of two up to `most` and the least of `sizes`.
+
+    For symbolic sizes the only condition is that none is less than the side: the copied bytes are always the same.
+    """
+    least, found = min(map(hint, sizes)), 1
+    while 2 * found <= min(most, least):
         found *= 2
+    require(all(size >= found for size in sizes))
     return found
 
 

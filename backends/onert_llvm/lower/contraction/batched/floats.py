@@ -79,8 +79,8 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         after, own = tail(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
         dots(lowering, at, y, x, (1, sides.m, sides.k), after, own, sides.batches)
         return
-    few = sides.m == 1 or (sides.m <= _FEW_ROWS and sides.k >= _MANY_TERMS)
-    if op.adjoint_y and not op.adjoint_x and few:  # transposing y would take longer
+    rows = _FEW_ROWS if sides.k >= _MANY_TERMS else 1
+    if op.adjoint_y and not op.adjoint_x and sides.m <= rows:  # transposing y would take longer
         after = tail(lowering, operations, Activation.NONE, None, sides.n)
         dots(lowering, at, x, y, (sides.m, sides.n, sides.k), after, sides.own, sides.batches)
         return
