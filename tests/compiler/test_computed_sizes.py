@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.ir import DType
+from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
@@ -21,7 +21,7 @@ from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, OneHot, S
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
@@ -325,3 +325,12 @@ def test_sizes_beyond_all_memory_are_rejected_beside_a_counted_axis(op: Pad | Ti
 
     with pytest.raises(onert.OnertError):
         onert.Execution(onert.compile(package_of(write), num_threads=1)).run([rows_given(2)])
+
+
+def test_a_scalar_is_a_shape_of_one_dimension() -> None:
+    b = Builder()
+    n = b.input(TensorType(DType.INT32, ()), "n")
+    sizes = b.add(BroadcastArgs(), n, row_of(b, 1))
+    package = Package((b.model([b.add(BroadcastTo(), b.constant(np.float32([7])), sizes)]),), "scalar shape")
+    (found,) = onert.Execution(onert.compile(package)).run([np.int32(3)]).values()
+    np.testing.assert_array_equal(found, np.float32([7, 7, 7]), strict=True)

@@ -210,7 +210,7 @@ class Extents(Value):
         if isinstance(op, Comparison) and op.kind in _COMPARING:
             return _each(_COMPARING[op.kind], *(self.of(i, depth) for i in used))
         if isinstance(op, BroadcastArgs):
-            longest = max(self.types[i].shape[0] or 0 for i in used)
+            longest = max(num_elements(self.types[i].shape) or 0 for i in used)  # a scalar is one dimension
             return _each(_common, *(_behind(self.of(i, depth), longest) for i in used))
         return self._reduced(operation, op, depth) if isinstance(op, Reduce) else None
 
