@@ -126,7 +126,7 @@ CALLS: dict[str, Body] = {
     "a loop": _loop,
     "a branch": lambda x: tf.cond(tf.constant(2) > 1, lambda: x * 2.0, lambda: x),
     "a list of steps": lambda x: tf.scan(lambda a, row: a * 0.5 + row, x, tf.zeros([4])),
-    "a part": lambda x: x[1:, -2] + x[:2, 1, tf.newaxis][0],
+    "a part": lambda x: x[1:, -2] + x[:2, 1, tf.newaxis][0] + x[..., -1][1:],
     "rows apart and together": lambda x: tf.stack(tf.unstack(x, axis=1)[::-1], axis=0),
     "uneven parts": lambda x: tf.concat(tf.split(x, [1, 3], 1)[::-1], 1),
     "from the end": lambda x: tf.reverse(x, [0, 1]),

@@ -166,8 +166,7 @@ def is_convertible(case: Case) -> bool:
 def test_operation_cases_compute_the_same_after_conversion_to_a_flow(part: int) -> None:
     chosen = [case for case in convertible_cases() if is_convertible(case)]
     if part == 0:
-        with_steps_of_one = {StridedSlice}  # converted only with steps of 1, which no case has but a model above does
-        assert {type(case.op) for case in chosen} == {*RULES, *REPEATS} - with_steps_of_one
+        assert {type(case.op) for case in chosen} == {*RULES, *REPEATS}
     package, given = together(chosen[part::4])
     program = onert.compile(package, backends=("reference",), optimize=False)
     names = [described.name for described in program.inputs]
@@ -185,16 +184,16 @@ def test_operation_cases_compute_the_same_after_conversion_to_a_flow(part: int) 
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
-def with_open_batch(operators: Callable[[Builder, int], int]) -> Package:
-    """A model whose input has a dynamic batch dimension."""
+def with_open_size(operators: Callable[[Builder, int], int], shape: tuple[int | None, ...]) -> Package:
+    """A model whose input has a dynamic dimension where `shape` has None."""
     b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (1, 6)), "x")
+    x = b.input(TensorType(DType.FLOAT32, tuple(size or 1 for size in shape)), "x")
     result = operators(b, x)
     model = b.model([result])
     graph = model.primary
     at = graph.inputs[0]
     operands = list(graph.operands)
-    operands[at] = evolve(operands[at], signature_shape=(None, 6))
+    operands[at] = evolve(operands[at], signature_shape=shape)
     operands[graph.outputs[0]] = evolve(operands[graph.outputs[0]], name="y")
     return Package((evolve(model, subgraphs=(evolve(graph, operands=tuple(operands)),)),))
 
@@ -221,7 +220,7 @@ def _i(*numbers: int) -> Array:
 @pytest.mark.parametrize("case", OPEN)
 def test_a_dynamic_batch_stays_dynamic(case: str, tmp_path: Path) -> None:
     operators, expected = OPEN[case]
-    package = with_open_batch(operators)
+    package = with_open_size(operators, (None, 6))
     flow = myelin.from_package(package)
     (x,) = (v for v in flow.vars.values() if v.input)
     (y,) = (v for v in flow.vars.values() if v.output)
@@ -252,3 +251,41 @@ def test_every_convertible_shared_model_computes_the_same_as_a_flow(tmp_path: Pa
             continue
         compared += check(package, tmp_path) if flow.ops else 0
     assert compared >= 2
+
+
+def _sliced(begin: Sequence[int], end: Sequence[int], **masks: int) -> Callable[[Builder, int], int]:
+    return lambda b, x: b.add(
+        StridedSlice(**masks), x, b.constant(_i(*begin)), b.constant(_i(*end)), b.constant(_i(1, 1))
+    )
+
+
+SLICED = {
+    "columns from the second": (_sliced([0, 2], [0, 6], begin_mask=1, end_mask=1), (4, None)),
+    "rows from the second": (_sliced([1, 0], [0, 6], end_mask=1), (None, 6)),
+    "the first column": (_sliced([0, 0], [0, 1], begin_mask=3, end_mask=3, shrink_axis_mask=2), (4, None)),
+}
+
+
+@pytest.mark.parametrize("case", SLICED)
+def test_an_axis_of_which_a_part_is_selected_does_not_stay_open(case: str) -> None:
+    flow = myelin.from_package(with_open_size(*SLICED[case]))
+    assert [v.shape for v in flow.vars.values() if v.input] == [[size or 1 for size in SLICED[case][1]]]
+
+
+@pytest.mark.parametrize(
+    ("masks", "shape", "rows"),
+    [
+        ({"begin_mask": 2, "end_mask": 2}, (4, None), slice(1, 3)),
+        ({"begin_mask": 2, "end_mask": 2, "shrink_axis_mask": 1}, (4, None), 1),
+        ({"begin_mask": 2, "end_mask": 3}, (4, None), slice(1, None)),
+    ],
+    ids=["two rows", "one row", "rows to the end"],
+)
+def test_an_open_axis_that_is_selected_whole_stays_open(
+    masks: dict[str, int], shape: tuple[int | None, ...], rows: slice | int, tmp_path: Path
+) -> None:
+    myelin.from_package(with_open_size(_sliced([1, 7], [3, 9], **masks), shape)).save(tmp_path / "sliced.flow")
+    program = onert.compile(onert.load(tmp_path / "sliced.flow"), num_threads=1)
+    given = np.random.default_rng(4).random((4, 5)).astype("f4")
+    (found,) = onert.Execution(program).run([given]).values()
+    np.testing.assert_array_equal(found, given[rows])

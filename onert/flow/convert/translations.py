@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from onert.flow.builder import Builder
+from onert.flow.builder.strided import strided_slice
 from onert.flow.graph import Variable
 from onert.frontend.flow.elements import DTYPES
 from onert.ir import Array, CallTypes, DType, Op, RuleError, Shape
@@ -272,25 +273,11 @@ def _unpack(g: Given, op: Unpack) -> Sequence[Variable]:
 
 
 def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
-    """Slices with stride 1 along each axis, and single elements."""
-    if op.ellipsis_mask or op.new_axis_mask or op.offset or any(int(s) != 1 for s in g.elements(3)):
-        raise RuleError(op.label)
-    x, begin, size = g[0], [], []
-    for axis, length in enumerate(x.shape):
-        named = axis < len(g.elements(1))
-        if length < 0:
-            if named and not op.begin_mask & op.end_mask & ~op.shrink_axis_mask >> axis & 1:
-                raise RuleError("a part of an axis of open size")
-            begin.append(0)
-            size.append(-1)
-            continue
-        first = int(g.elements(1)[axis]) if named and not op.begin_mask >> axis & 1 else 0
-        start = min(max(first + length if first < 0 else first, 0), length)
-        last = int(g.elements(2)[axis]) if named and not op.end_mask >> axis & 1 else length
-        end = min(max(last + length if last < 0 else last, 0), length)
-        begin.append(start)
-        size.append(1 if op.shrink_axis_mask >> axis & 1 else max(end - start, 0))
-    found = g.f.slice(x, begin, size)
+    begin, end, steps = ([int(i) for i in g.elements(position)] for position in (1, 2, 3))
+    part = strided_slice(g.f, op, g[0], begin, end, steps)
+    if part is None:
+        raise RuleError("a part of an axis whose size is open, or steps other than 1")
+    found, _ = part
     return (found if tuple(found.shape) == g.sizes else g.f.reshape(found, g.sizes),)
 
 

@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 
 from onert.flow.builder import Builder
+from onert.flow.builder.strided import strided_slice
 from onert.flow.graph import Variable
+from onert.ir.ops.data_movement.slicing import StridedSlice
 
 from .node import Node, Result, Rule
 
@@ -18,35 +20,16 @@ _LONGEST = 4096
 
 
 def _strided_slice(f: Builder, node: Node) -> Result:
-    """Slices with stride 1 and known bounds along each axis, and single elements; other slices are not converted."""
+    """What takes every element between two known bounds along each axis, or one; others stay as they are."""
     x, begin, end, steps = node.inputs[0], *map(node.constant, (1, 2, 3))
-    if begin is None or end is None or steps is None or node.mask("ellipsis_mask"):
+    if begin is None or end is None or steps is None:
         return None
-    starts, sizes, shape, axis = [], [], [], 0
-    for at, (first, last) in enumerate(zip(begin, end, strict=True)):
-        if node.mask("new_axis_mask") >> at & 1:
-            shape.append(1)
-            continue
-        one = bool(node.mask("shrink_axis_mask") >> at & 1)
-        length = x.shape[axis]
-        whole = not one and node.mask("begin_mask") >> at & node.mask("end_mask") >> at & 1
-        if (steps[at] != 1 and not one) or (length < 0 and not whole):
-            return None
-        low = 0 if not one and node.mask("begin_mask") >> at & 1 else _inside(first, length)
-        high = length if node.mask("end_mask") >> at & 1 else _inside(last, length)
-        starts.append(0 if whole else low)
-        sizes.append(-1 if whole else 1 if one else max(high - low, 0))
-        shape += [] if one else [length if whole else sizes[-1]]
-        axis += 1
-    rest = x.shape[axis:]
-    part = f.slice(x, [*starts, *(0 for _ in rest)], [*sizes, *(-1 for _ in rest)], f"{node.name}/part")
-    wanted = [*shape, *rest]
-    return f.identity(part, node.name) if part.shape == wanted else f.reshape(part, wanted, node.name)
-
-
-def _inside(index: int, length: int) -> int:
-    """A bound of a slice, counted from the front and clamped to the axis."""
-    return min(max(index + length if index < 0 else index, 0), length)
+    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    found = strided_slice(f, StridedSlice(*map(node.mask, masks)), x, begin, end, steps)
+    if found is None:
+        return None
+    part, shape = found
+    return f.identity(part, node.name) if part.shape == shape else f.reshape(part, shape, node.name)
 
 
 def _pack(f: Builder, node: Node) -> Result:

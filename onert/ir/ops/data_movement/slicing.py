@@ -88,7 +88,7 @@ class StridedSlice(OnStored):
             return x.result((None,) * x.rank) if same else unranked(x.dtype)
         b, e, s = (g or () for g in given)
         shape: list[Dim] = []
-        for axis, part in self._parts(x.rank, b, e, s):
+        for axis, part in self.parts(x.rank, b, e, s):
             if axis is None:
                 shape.append(1)
             elif isinstance(part, int):
@@ -105,12 +105,12 @@ class StridedSlice(OnStored):
     def _unknown(self, x: TensorType, count: int) -> Shape:
         """The result's shape if the bounds are unknown: its rank is known."""
         out: list[Dim] = []
-        for axis, part in self._parts(x.rank, (0,) * count, (1,) * count, (1,) * count):
+        for axis, part in self.parts(x.rank, (0,) * count, (1,) * count, (1,) * count):
             if not isinstance(part, int):
                 out.append(1 if axis is None else x.shape[axis] if part == slice(None, None, 1) else None)
         return tuple(out)
 
-    def _parts(
+    def parts(
         self, rank: int, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]
     ) -> list[tuple[int | None, slice | int]]:
         """For each position the axis of x (None for a new one) and what is selected of it: a slice, or one index."""
@@ -153,7 +153,7 @@ class StridedSlice(OnStored):
         """The result as a view of `x`; reads no element."""
         require(0 not in strides, "a stride is 0")
         index: list[slice | int | None] = []
-        for axis, part in self._parts(x.ndim, begin, end, strides):
+        for axis, part in self.parts(x.ndim, begin, end, strides):
             if isinstance(part, int) and axis is not None:
                 self._index(part, x.shape[axis], axis)
             index.append(None if axis is None else part)
