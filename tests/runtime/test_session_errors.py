@@ -73,6 +73,15 @@ def test_a_model_that_does_not_compile_raises_onnx_runtime_s_not_implemented_and
     assert type(found.value).__name__ == "NotImplemented"
 
 
+@pytest.mark.parametrize("options", [onert.SessionOptions(), onert.RunOptions()], ids=lambda o: type(o).__name__)
+def test_a_configuration_entry_that_was_not_added_is_an_error_of_onert(options: Any) -> None:
+    kind = "run" if isinstance(options, onert.RunOptions) else "session"
+    getattr(options, f"add_{kind}_config_entry")("key", "value")
+    assert getattr(options, f"get_{kind}_config_entry")("key") == "value"
+    with pytest.raises(onert.OnertError, match="no configuration entry 'other'"):
+        getattr(options, f"get_{kind}_config_entry")("other")
+
+
 @pytest.mark.parametrize("feed", [None, [X], X], ids=["nothing", "a list", "an array"])
 def test_inputs_without_names_are_refused_with_a_sentence(feed: Any) -> None:
     with pytest.raises(onert.OnertError, match=f"is given a {type(feed).__name__} as inputs, expected a dictionary"):

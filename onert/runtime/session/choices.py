@@ -69,9 +69,7 @@ class SessionOptions:
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        if key not in self._entries:
-            raise ArgumentError(f"there is no configuration entry {key!r}")
-        return self._entries[key]
+        return _entry(self._entries, key)
 
     def has_session_config_entry(self, key: str) -> bool:
         return key in self._entries
@@ -147,7 +145,13 @@ class RunOptions:
         self._entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        return self._entries[key]
+        return _entry(self._entries, key)
+
+
+def _entry(entries: Mapping[str, str], key: str) -> str:
+    if key not in entries:
+        raise ArgumentError(f"there is no configuration entry {key!r}")
+    return entries[key]
 
 
 def noted(providers: Sequence[Any] | None) -> None:
