@@ -11,6 +11,7 @@ import pytest
 import onert
 import onert.flow as myelin
 from flow.layouts import golden, laid_out
+from onert.flow.errors import DefinedError
 from onert.flow.files import flow_file
 from onert.frontend.flow.file import decode
 from onert.ir import ModelError
@@ -47,6 +48,9 @@ def test_names_are_prefixed_by_the_function_and_numbered_if_taken() -> None:
     f.rename(x, "z")
     assert repr(x) == "f/z"
     assert flow.vars["f/z"] is x
+    with pytest.raises(DefinedError, match="variable 'f/z' is defined already"):
+        f.rename(names[0], "z")
+    assert (f.rename(x, "z"), names[0].name) == (x, "f/Neg:0")
     assert f.opname("Neg") == "f/Neg_2"
     assert f.varname("z") == "f/z_1"
 

@@ -44,17 +44,22 @@ class Core:
 
     # ---- variables
 
+    def _undefined(self, name: str, var: Variable | None = None) -> str:
+        """The full name. Raises DefinedError if it is the name of a variable other than `var`."""
+        full = self._prefixed(name)
+        if full in self.flow.vars and self.flow.vars[full] is not var:
+            raise DefinedError(f"variable '{full}' is defined already")
+        return full
+
     def var(self, name: str, dtype: str = DT_FLOAT, shape: Sequence[int] = ()) -> Variable:
         """A new variable of the function. Raises DefinedError, an IndexError, if the name exists."""
-        full = self._prefixed(name)
-        if full in self.flow.vars:
-            raise DefinedError(f"variable '{full}' is defined already")
-        return self.flow.var(full, dtype, shape)
+        return self.flow.var(self._undefined(name), dtype, shape)
 
     def rename(self, var: Variable, new_suffix: str) -> Variable:
-        """Rename a variable within the function, and return it."""
+        """Rename a variable within the function, and return it. Raises DefinedError if another has the name."""
+        name = self._undefined(new_suffix, var)
         self.flow.vars.pop(var.name, None)
-        var.name = self._prefixed(new_suffix)
+        var.name = name
         self.flow.vars[var.name] = var
         return var
 
