@@ -32,6 +32,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -277,6 +278,12 @@ COSTS: list[tuple[Op, list[TensorType], list[TensorType], int]] = [
     (Binary(BinaryKind.ADD), [f32(4, 1), f32(1, 5)], [f32(4, 5)], 20),
     (Transpose(), [f32(4, 5), TensorType(DType.INT32, (2,))], [f32(5, 4)], 0),
 ]
+
+
+@pytest.mark.parametrize(("axis", "rounds"), [(None, 30), (0, 2), (1, 3), (-1, 5)])
+def test_distinct_slices_take_a_round_for_each_slice(axis: int | None, rounds: int) -> None:
+    op, x = UniqueSlices(axis), f32(2, 3, 5)
+    assert op.rounds(CallTypes((x,), op.infer(x))) == rounds
 
 
 @pytest.mark.parametrize(("op", "inputs", "outputs", "flops"), COSTS, ids=lambda v: getattr(v, "label", None))
