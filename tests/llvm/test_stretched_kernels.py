@@ -14,7 +14,7 @@ import pytest
 from onert.backend.cache import Cache
 from onert.ir.symbolic import all_lengths
 from onert.ir.symbolic.instructions import NoInstructionError, instructions
-from onert.ir.symbolic.trace import Symbolic, Trace, decided, maximum, minimum, where_greater
+from onert.ir.symbolic.trace import OneLengthError, Symbolic, Trace, decided, maximum, minimum, where_greater
 from onert_llvm.codegen.kernel_compiler import number_functions
 from onert_llvm.command.command import Lowered
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -65,6 +65,13 @@ def _random_trace(seed: int) -> tuple[Trace, list[int]]:
         if r.random() < 0.1:
             assert r.choice(BINARY[5:])(made, r.choice(found)) in (True, False)
     return trace, [each.index for each in found if isinstance(each, Symbolic)]
+
+
+def test_a_symbolic_length_is_not_rounded_to_digits() -> None:
+    (n,) = Trace([8], [8]).lengths
+    assert isinstance(round(n / 3), Symbolic)
+    with pytest.raises(OneLengthError, match="rounded to 2 digits"):
+        round(n / 3, 2)
 
 
 @pytest.mark.parametrize("most", [0, all_lengths.MOST_LENGTHS], ids=["each condition", "one table"])

@@ -260,6 +260,8 @@ class Symbolic:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
+        if digits is not None:
+            raise OneLengthError(f"a symbolic length is rounded to {digits} digits")
         if self.trace.polynomial(self.index) is not None:
             return self
         return Symbolic(self.trace, self.trace.result(round, self.index))
