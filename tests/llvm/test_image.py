@@ -95,6 +95,19 @@ def test_a_damaged_object_raises_a_backend_error_or_loads() -> None:
             continue
 
 
+@pytest.mark.parametrize(("machine", "kind"), [("x86-64", 1), ("aarch64", 257)])
+def test_a_relocation_of_eight_bytes_does_not_reach_beyond_its_section(machine: str, kind: int) -> None:
+    text = "@pointer = constant ptr @inner\ndeclare void @inner()"
+    broken = bytearray(compile_text(text, target(machine)))
+    ((offset, kind_found),) = ((r.offset, r.kind) for r in parse(bytes(broken)).relocations)
+    assert (offset, kind_found) == (0, kind)
+    entries = [at for at in range(len(broken) - 24) if struct.unpack_from("<QI", broken, at) == (0, kind)]
+    for at in entries:
+        struct.pack_into("<Q", broken, at, 4)
+    with pytest.raises(BackendError, match="a relocation changes byte 4 of a section of 8"):
+        parse(bytes(broken))
+
+
 def test_a_section_count_beyond_the_file_is_rejected() -> None:
     broken = bytearray(_doubler("inner"))
     struct.pack_into("<H", broken, 60, 0xFFFE)

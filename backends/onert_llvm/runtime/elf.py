@@ -19,6 +19,8 @@ _PROGBITS, _SYMTAB, _STRTAB, _RELA, _NOBITS = 1, 2, 3, 4, 8
 _WRITE, _ALLOC = 1, 2
 _UNDEFINED, _RESERVED, _ABSOLUTE = 0, 0xFF00, 0xFFF1
 _LOCAL = 0
+_WIDE = (1, 24, 257)
+"""The relocations with a field of 8 bytes: R_X86_64_64, R_X86_64_PC64 and R_AARCH64_ABS64."""
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -141,7 +143,7 @@ def _relocations(data: bytes, h: _Header, size: int, symbols: tuple[Symbol, ...]
         number, kind = what >> 32, what & 0xFFFFFFFF
         if number >= len(symbols):
             raise BackendError(f"a relocation names symbol {number} of {len(symbols)}")
-        if offset > size - 4:
+        if offset > size - (8 if kind in _WIDE else 4):
             raise BackendError(f"a relocation changes byte {offset} of a section of {size}")
         found.append(Relocation(h.target, offset, kind, symbols[number], addend))
     return found
