@@ -47,6 +47,20 @@ def test_a_landmark_matrix_maps_the_region_into_the_output_image() -> None:
     np.testing.assert_allclose(back[0], landmarks[0, :, :2], atol=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("size", "strides", "sentence"),
+    [
+        ([2, 2, 2, 1], [1, 2, 2, 1], r"ksize is \[2, 2, 2, 1\], expected 4 numbers, the first and last of them 1"),
+        ([1, 2, 2, 1], [1, 2, 2, 2], r"strides is \[1, 2, 2, 2\], expected 4 numbers"),
+        ([2, 2], [1, 2, 2, 1], r"ksize is \[2, 2\], expected 4 numbers"),
+    ],
+)
+def test_windows_over_batch_or_channels_are_refused(size: list[int], strides: list[int], sentence: str) -> None:
+    custom = _flexible(ksize=size, strides=strides, padding="VALID", include_batch_in_index=False)
+    with pytest.raises(onert.ModelError, match=sentence):
+        _run("MaxPoolWithArgmax", [np.zeros((2, 4, 6, 2), np.float32)], (2, 2, 3, 2), custom)
+
+
 def test_transform_tensor_samples_a_region() -> None:
     features = np.random.default_rng(2).normal(size=(1, 5, 6, 2)).astype(np.float32)
     matrix = np.eye(4, dtype=np.float32)[None].copy()

@@ -41,8 +41,9 @@ def _pool(operator: Operator) -> Op:
     """Sizes and strides have all four dimensions; those of the batch and the channels are ignored."""
     options = flexible_map(operator.custom_options, operator.budget)
     size, strides = _indices(options, "ksize"), _indices(options, "strides")
-    if len(size) != 4 or len(strides) != 4:
-        raise ModelError(f"ksize is {list(size)} and strides {list(strides)}, expected 4 numbers each")
+    for name, numbers in (("ksize", size), ("strides", strides)):
+        if len(numbers) != 4 or numbers[::3] != (1, 1):
+            raise ModelError(f"{name} is {list(numbers)}, expected 4 numbers, the first and last of them 1")
     padding = text(options, "padding")
     if padding not in ("SAME", "VALID"):
         raise ModelError(f"padding is {padding!r}, expected SAME or VALID")
