@@ -13,9 +13,12 @@ import pytest
 from attrs import evolve, frozen
 
 import onert
+from onert.backend.registry import load_backends
+from onert.compiler import Options
 from onert.compiler.extension import API_VERSION, GROUP, Extension, load_extensions
 from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
+from onert.compiler.program_cache.serialize import program_entry
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.ir import Array, CallTypes, CompileError, DType, Op, Package, Subgraph, Subgraphs, TensorType
@@ -118,6 +121,9 @@ def test_a_program_with_an_extension_is_not_cached(tmp_path: Path, monkeypatch: 
     assert not stored
     onert.compile(package)
     assert stored
+    backends = load_backends(("reference",))
+    assert program_entry(package, Options(), backends) is not None
+    assert program_entry(package, Options(extensions=("an_extension:MADE",)), backends) is None
 
 
 def _lacking(*given: Any) -> Any:

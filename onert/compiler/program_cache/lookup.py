@@ -34,7 +34,7 @@ def compile(  # noqa: A001
     compile it, BackendError if a backend fails.
     """
     options = options.with_config(package.config)
-    place = None if options.extensions else program_entry(package, options, backends)
+    place = program_entry(package, options, backends)
     later: list[Residents] = []
     compilation = cache(lambda: _compiler().compilation(package, options, backends, *later))
     if place is not None:

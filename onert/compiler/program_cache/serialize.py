@@ -144,9 +144,10 @@ def bare(program: Program) -> Program:
 def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:
     """The cache entry of a package's program; None if it is not cacheable.
 
-    That is the case if a backend has no fingerprint, and if compilation depends on measured times or writes dot files.
+    That is the case if a backend has no fingerprint, and if compilation depends on measured times or extensions, or
+    writes dot files.
     """
-    if options.use_scheduler or options.graph_dot_dump:
+    if options.use_scheduler or options.graph_dot_dump or options.extensions:
         return None
     content = package.content
     label = partial(keys.label, package, options, backends)
