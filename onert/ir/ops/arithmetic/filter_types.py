@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.ir import shape as shapes
 from onert.ir.dtype import DType
 from onert.ir.op import require
 from onert.ir.types import TensorType
@@ -135,7 +136,7 @@ def require_bias(x: TensorType, weight: TensorType, bias: TensorType | None, axi
     """Raises RuleError unless the bias has one element per filter output, in the accumulator's element type."""
     if bias is None:
         return
-    count, size = weight.shape[axis], _elements(bias)
+    count, size = weight.shape[axis], shapes.num_elements(bias.shape)
     require(count is None or size is None or size == count, f"bias is {bias}, expected {count} elements")
     if x.dtype.is_float:
         require_floats(x, bias)
@@ -180,12 +181,3 @@ def require_symmetric(what: str, type_: TensorType) -> None:
 def scales_of(type_: TensorType) -> Sequence[float]:
     """All scales; empty if there is no quantisation."""
     return () if type_.quantization is None else type_.quantization.scales
-
-
-def _elements(type_: TensorType) -> int | None:
-    total = 1
-    for d in type_.shape:
-        if d is None:
-            return None
-        total *= d
-    return total

@@ -50,8 +50,8 @@ class Concat(OnStored):
         first = _one_type(xs, "Concat")
         require(first.rank > 0, "Concat is given scalars, expected rank 1 or more")
         axis = shapes.normalize_axis(self.axis, first.rank)
-        rest, total = _without(first.shape, axis), 0 if first.shape else None
-        along: Dim = total
+        rest = _without(first.shape, axis)
+        along: Dim = 0
         for x in xs:
             other = _without(x.shape, axis)
             require(
