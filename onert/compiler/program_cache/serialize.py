@@ -79,22 +79,15 @@ class ProgramEntry(Told):
         if payload is None:
             return None
         try:
-            program, kernels = unpack(payload, self.records, self.parts)
-            routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
-        except _UNUSABLE:
+            return revived(payload, self.records, self.parts, self.backends, specialize)
+        except UNUSABLE:
             self.cache.remove([self.key()])
             return None
-        return evolve(program, routines=tuple(routines), specialize=specialize, residents=Residents(), stretch=None)
 
     def _payload(self, begun: Ahead | None) -> memoryview | None:
         key = self.key()
         found = begun[1].result() if begun is not None and begun[0] == key else None
         return self.cache.load(key) if found is None else found
-
-    def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
-        pairs = zip(routine.steps, kernels, strict=True)
-        steps = (evolve(s, kernel=self.backends[s.backend].revive(kernel, s.sequence)) for s, kernel in pairs)
-        return evolve(routine, steps=tuple(steps))
 
     def store(self, program: Program) -> None:
         """Store a program in the background, if all of it can be represented as data."""
@@ -127,8 +120,23 @@ class ProgramEntry(Told):
         return self.backends[step.backend].keep(step.kernel)
 
 
-_UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError)
-"""The exceptions that `decode` and `Backend.revive` raise for damaged data."""
+UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError)
+"""The exceptions that `revived` raises for damaged data."""
+
+
+def revived(
+    payload: memoryview, records: Records, parts: Parts, backends: Mapping[str, Backend], specialize: Specialize
+) -> Program:
+    """The program in a payload, with the kernels that its backends, by name, make of theirs."""
+    program, kernels = unpack(payload, records, parts)
+
+    def routine(bare: Routine, kernels: Sequence[Any]) -> Routine:
+        pairs = zip(bare.steps, kernels, strict=True)
+        steps = (evolve(s, kernel=backends[s.backend].revive(kernel, s.sequence)) for s, kernel in pairs)
+        return evolve(bare, steps=tuple(steps))
+
+    routines = tuple(routine(*each) for each in zip(program.routines, kernels, strict=True))
+    return evolve(program, routines=routines, specialize=specialize, residents=Residents(), stretch=None)
 
 
 def bare(program: Program) -> Program:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
-
 from onert.backend import Backend, Program, Step
-from onert.backend.residents import Residents
-from onert.ir import BackendError, CompileError, OnertError
+from onert.ir import BackendError, CompileError
 
-from .decoding import DecodeError
 from .encoding import EncodeError
 from .records import Records
-from .serialize import Parts, bare, pack, unpack
+from .serialize import UNUSABLE, Parts, bare, pack, revived
 
 
 def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
@@ -40,20 +36,9 @@ def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
     aligned to a cache line, and is used in place. Raises BackendError if it has no program of these backends."""
     by_name = {backend.name: backend for backend in backends}
     try:
-        program, kernels = unpack(payload, Records(backends), Parts(()))
-        routines = [
-            evolve(
-                routine,
-                steps=tuple(
-                    evolve(step, kernel=by_name[step.backend].revive(kernel, step.sequence))
-                    for step, kernel in zip(routine.steps, own, strict=True)
-                ),
-            )
-            for routine, own in zip(program.routines, kernels, strict=True)
-        ]
-    except (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError) as error:
+        return revived(payload, Records(backends), Parts(()), by_name, _fixed)
+    except UNUSABLE as error:
         raise BackendError(f"the program that was received cannot be read: {error}") from error
-    return evolve(program, routines=tuple(routines), specialize=_fixed, residents=Residents(), stretch=None)
 
 
 def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:
