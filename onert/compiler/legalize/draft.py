@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from onert.ir.analysis.inference import infer
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.control_flow.enclosed import Loop
 from onert.ir.ops.data_movement.fill import Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
@@ -37,6 +38,20 @@ class Draft(Builder):
     def operands(self, types: CallTypes) -> list[int | None]:
         """An input for each operand that is present; the elements of constants are known."""
         return [None if t is None else self.input(t) for t in types.inputs]
+
+    def counted_loop(
+        self, count: int, carried: Sequence[int], step: Callable[[Draft, int, Sequence[int]], Sequence[int]]
+    ) -> list[int]:
+        """`carried` after a loop of `count` iterations. `step` drafts one: from the iteration's number and the operands
+        before it, the operands after it."""
+        types = [TensorType(DType.INT32, ()), *(evolve(self.type(i), data=None) for i in carried)]
+        condition, body = Draft(), Draft()
+        counter, *_ = [condition.input(t) for t in types]
+        goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
+        at, *before = (body.input(t) for t in types)
+        after = step(body, at, before)
+        loop = Loop(condition.subgraph([goes_on]), body.subgraph([body.sum(at, body.number(1)), *after]))
+        return list(self.add_many(loop, self.number(0), *carried)[1:])
 
     def constant_of(self, t: TensorType) -> int:
         """A constant with a type's known elements, for a graph enclosed in an operation, such as a loop's body."""

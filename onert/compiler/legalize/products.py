@@ -76,10 +76,17 @@ def _dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence[int])
 
 
 def _why_not_exact(op: HloDotGeneral, types: CallTypes) -> str | None:
-    if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
+    depth = math.prod(types.input(0).shape[axis] or 0 for axis in op.x_contract)
+    return inexact(types, depth)
+
+
+def inexact(types: CallTypes, terms: int, *others: DType) -> str | None:
+    """Why float32 does not hold int32 sums of this many products of bytes exactly. Operands are int8; the first may be
+    one of the `others` instead."""
+    x, y = types.input(0).dtype, types.input(1).dtype
+    if types.output.dtype is not DType.INT32 or x not in (DType.INT8, *others) or y is not DType.INT8:
         return "only products of bytes with int32 results are computed in floats"
-    depth = math.prod(static(types.input(0).shape)[axis] for axis in op.x_contract)
-    return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
+    return None if terms < EXACT_TERMS else f"float32 does not hold sums of {terms} products of bytes exactly"
 
 
 def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -90,12 +97,10 @@ def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence
 
 def _why_not_bytes(op: BatchMatMul, types: CallTypes) -> str | None:
     x, y = types.input(0), types.input(1)
-    if op.output is not DType.INT32 or x.dtype not in (DType.INT8, DType.UINT8) or y.dtype is not DType.INT8:
-        return "only products of bytes with int32 results are computed in floats"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
-    depth = static(x.shape)[-2 if op.adjoint_x else -1] * (2 if x.dtype is DType.UINT8 else 1)
-    return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
+    depth = x.shape[-2 if op.adjoint_x else -1] or 0
+    return inexact(types, depth * (2 if x.dtype is DType.UINT8 else 1), DType.UINT8)
 
 
 def _bytes(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

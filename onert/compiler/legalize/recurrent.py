@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType, Op, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.control_flow.enclosed import Loop
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import Gather, PutRow
 from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Slice
-from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
@@ -63,21 +60,15 @@ def _scan(
     if time == 1:
         found = step(d, d.reshaped(given, batch, d.shape(given)[2]), states)
         return d.add(Reshape(), found[0], d.integers(1, batch, units)), found
-    types = [evolve(d.type(i), data=None) for i in (given, *states)]
-    all_ = TensorType(DType.FLOAT32, (time, batch, units))
-    kinds = (TensorType(DType.INT32, ()), *types, all_)
-    condition = Draft()
-    counter, *_ = [condition.input(t) for t in kinds]
-    goes_on = condition.add(Comparison(ComparisonKind.LESS), counter, condition.number(time))
-    body = Draft()
-    at, rows, *own, outputs = (body.input(t) for t in kinds)
-    place = body.difference(body.number(time - 1), at) if backward else at
-    own = list(step(body, body.add(Gather(), rows, place), own))
-    outputs = body.add(PutRow(), outputs, body.add(Reshape(), own[0], body.integers(1, batch, units)), place)
-    following = body.sum(at, body.number(1))
-    loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, rows, *own, outputs]))
+
+    def each(b: Draft, at: int, carried: Sequence[int]) -> Sequence[int]:
+        rows, *own, outputs = carried
+        place = b.difference(b.number(time - 1), at) if backward else at
+        own = list(step(b, b.add(Gather(), rows, place), own))
+        return rows, *own, b.add(PutRow(), outputs, b.add(Reshape(), own[0], b.integers(1, batch, units)), place)
+
     nothing = d.add(Fill(), d.integers(time, batch, units), d.constant(np.zeros((), np.float32)))
-    _, _, *last, made = d.add_many(loop, d.number(0), given, *states, nothing)
+    _, *last, made = d.counted_loop(time, (given, *states, nothing), each)
     return made, last
 
 

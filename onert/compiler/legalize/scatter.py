@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import evolve
 
-from onert.ir import CallTypes, DType, TensorType
-from onert.ir.ops.control_flow.enclosed import Loop
+from onert.ir import CallTypes, DType
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow, ScatterNd
@@ -42,19 +40,14 @@ def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> 
         return table
     if count == 1:
         return _put(d, table, places, rows, combine)
-    given = (table, places, rows)
-    types = [TensorType(DType.INT32, ()), *(evolve(d.type(i), data=None) for i in given)]
-    condition = Draft()
-    counter, *_ = [condition.input(t) for t in types]
-    goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
-    body = Draft()
-    at, kept, all_places, all_rows = (body.input(t) for t in types)
-    place = body.reshaped(body.gathered(all_places, at, 0), 1)
-    row = body.reshaped(body.gathered(all_rows, at, 0), 1, width)
-    found = _put(body, kept, place, row, combine)
-    following = body.sum(at, body.number(1))
-    loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, found, all_places, all_rows]))
-    return d.add_many(loop, d.number(0), *given)[1]
+
+    def step(b: Draft, at: int, carried: Sequence[int]) -> Sequence[int]:
+        table, places, rows = carried
+        place = b.reshaped(b.gathered(places, at, 0), 1)
+        row = b.reshaped(b.gathered(rows, at, 0), 1, width)
+        return _put(b, table, place, row, combine), places, rows
+
+    return d.counted_loop(count, (table, places, rows), step)[0]
 
 
 def _put(d: Draft, table: int, place: int, row: int, combine: Combine) -> int:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve
 
-from onert.ir import CallTypes, DType, TensorType
+from onert.ir import CallTypes
 from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
 from onert.ir.ops.contraction.experts import MixtureOfExperts
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.control_flow.enclosed import Loop
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
@@ -115,16 +113,13 @@ def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequenc
     into = [d.transposed(d.reshaped(w, hidden, experts, features), (1, 0, 2)) for w in (gate, up)]
     out_of = d.transposed(d.reshaped(down, features, experts, hidden), (1, 0, 2))
     nothing = d.broadcast(d.constant(np.zeros((1, 1), np.float32)), (total, features))
-    given = (nothing, rows, numbers, d.reshaped(factors, total, 1), *into, out_of)
-    kinds = [TensorType(DType.INT32, ()), *(evolve(d.type(i), data=None) for i in given)]
-    condition = Draft()
-    counter, *_ = [condition.input(t) for t in kinds]
-    goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(total))
-    body = Draft()
-    at, made, *kept = (body.input(t) for t in kinds)
-    found = body.moved(PutRow(), made, _one_expert(body, at, *kept), at)
-    loop = Loop(condition.subgraph([goes_on]), body.subgraph([body.sum(at, body.number(1)), found, *kept]))
-    made = d.add_many(loop, d.number(0), *given)[1]
+
+    def step(b: Draft, at: int, carried: Sequence[int]) -> Sequence[int]:
+        made, *given = carried
+        return b.moved(PutRow(), made, _one_expert(b, at, *given), at), *given
+
+    carried = (nothing, rows, numbers, d.reshaped(factors, total, 1), *into, out_of)
+    made = d.counted_loop(total, carried, step)[0]
     by_row = d.reshaped(made, total // chosen, chosen, features)
     return [d.reshaped(d.reduced(Reduction.SUM, by_row, (1,)), *static(types.output.shape))]
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from onert.compiler.legalize.decomposition import Decomposition, only_float32
 from onert.compiler.legalize.draft import Draft
-from onert.compiler.legalize.products import EXACT_TERMS
+from onert.compiler.legalize.products import inexact
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
 from onert.ir.ops.contraction.conv import Conv2D
@@ -161,13 +161,9 @@ def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequen
 
 
 def _why_not_exact(op: HloConvolution, types: CallTypes) -> str | None:
-    if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
-        return "only products of bytes with int32 results are computed in floats"
-    kernel = static(types.input(1).shape)
-    terms = math.prod(d for axis, d in enumerate(kernel) if axis != op.kernel_places.feature)
-    if terms >= EXACT_TERMS:
-        return f"float32 does not hold sums of {terms} products of bytes exactly"
-    return _why_not_steps(op, types)
+    kernel = types.input(1).shape
+    terms = math.prod(d or 0 for axis, d in enumerate(kernel) if axis != op.kernel_places.feature)
+    return inexact(types, terms) or _why_not_steps(op, types)
 
 
 def _exact(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
