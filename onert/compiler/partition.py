@@ -9,7 +9,7 @@ from collections.abc import Sequence as List
 from attrs import evolve, frozen
 
 from onert.backend import Backend, Group, Sequence, Settings
-from onert.ir.analysis.ordering import in_order
+from onert.ir.analysis.ordering import around, in_order
 from onert.ir.value import Value
 
 from .linearize import Timeline
@@ -114,8 +114,8 @@ def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> l
     chains: list[list[int]] = []
     chain_of: dict[int, list[int]] = {}
     alike: dict[Hashable, list[int]] = {}
-    ancestors = _ancestors(needs)
-    beyond = _foreign(owners, needs, ancestors) if at_a_time else []
+    ancestors, successors = around(needs)
+    beyond = _foreign(owners, ancestors, successors) if at_a_time else []
 
     def continued(index: int) -> Iterator[list[int]]:
         """The chains that a group may extend."""
@@ -139,23 +139,10 @@ def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> l
     return _in_order(chains, needs)
 
 
-def _ancestors(needs: List[List[int]]) -> list[int]:
-    """For each group, all groups that must run before it, as a bit set."""
-    before = [0] * len(needs)
-    for index, own in enumerate(needs):
-        for p in own:
-            before[index] |= before[p] | 1 << p
-    return before
-
-
-def _foreign(owners: List[Backend], needs: List[List[int]], before: List[int]) -> list[tuple[int, int]]:
+def _foreign(owners: List[Backend], before: List[int], after: List[int]) -> list[tuple[int, int]]:
     """For each group, its predecessors and its successors on other backends, as bit sets."""
     every = dict.fromkeys(backend.name for backend in owners)
     others = {name: sum(1 << i for i, backend in enumerate(owners) if backend.name != name) for name in every}
-    after = [0] * len(needs)
-    for index in range(len(needs) - 1, -1, -1):
-        for p in needs[index]:
-            after[p] |= after[index] | 1 << index
     return [(b & others[o.name], a & others[o.name]) for o, b, a in zip(owners, before, after, strict=True)]
 
 

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from onert.backend import Group
 from onert.backend import Sequence as OperationSequence
+from onert.ir.analysis.ordering import around
 from onert.ir.value import Value
 
 from .malleable import Task, length, schedule
@@ -88,14 +89,7 @@ def _tasks(region: Sequence[int], groups: Sequence[Group], needs: Needs, duratio
 
 def _regions(needs: Needs) -> Iterator[list[int]]:
     """Groups in order, cut at those that are ordered with respect to every other."""
-    before = [0] * len(needs)
-    for number, own in enumerate(needs):
-        for need in own:
-            before[number] |= before[need] | 1 << need
-    after = [0] * len(needs)
-    for number in range(len(needs) - 1, -1, -1):
-        for need in needs[number]:
-            after[need] |= after[number] | 1 << number
+    before, after = around(needs)
     region: list[int] = []
     for number in range(len(needs)):
         if (before[number] | after[number]).bit_count() < len(needs) - 1:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
+from onert.compiler.scheduler.concurrency import ranks
 from onert.ir.value import Value
 
 HAND_OVER, FAR = 0.3, 1.0
@@ -142,14 +143,15 @@ def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
 def place(tasks: Sequence[Task], given: Sequence[int], threads: int) -> tuple[Placed, ...]:
     """Place tasks with the given numbers of threads, by rank, where they can begin first: on adjacent threads, and if
     there is a choice, on those that produced their operands."""
-    ranks = _ranks(tasks, given)
+    times = [task.times[count - 1] for task, count in zip(tasks, given, strict=True)]
+    longest = ranks([task.needs for task in tasks], times)
     free = [0.0] * threads
     found: dict[int, Placed] = {}
     waiting = set(range(len(tasks)))
     while waiting:
         ready = [at for at in waiting if all(need in found for need in tasks[at].needs)]
         options = [_option(tasks[at], at, given[at], free, found) for at in ready]
-        best = min(options, key=lambda placed: (placed.start, -ranks[placed.task], placed.task))
+        best = min(options, key=lambda placed: (placed.start, -longest[placed.task], placed.task))
         found[best.task] = best
         waiting.remove(best.task)
         free[best.first : best.first + best.count] = [best.end] * best.count
@@ -175,14 +177,3 @@ def _option(task: Task, at: int, count: int, free: Sequence[float], found: dict[
     assert best is not None
     far = FAR if -best[1] < len(task.needs) and task.times[count - 1] else 0.0
     return Placed(at, best[2], count, best[0], best[0] + task.times[count - 1] + far)
-
-
-def _ranks(tasks: Sequence[Task], given: Sequence[int]) -> list[float]:
-    """The time of the longest path from each task to the end, including its own."""
-    found = [task.times[count - 1] for task, count in zip(tasks, given, strict=True)]
-    after = [0.0] * len(tasks)
-    for at in range(len(tasks) - 1, -1, -1):
-        found[at] += after[at]
-        for need in tasks[at].needs:
-            after[need] = max(after[need], found[at])
-    return found

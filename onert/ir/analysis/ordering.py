@@ -16,6 +16,18 @@ def followers(needs: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, found))
 
 
+def around(needs: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
+    """For each index in topological order, all that must precede it and all that must follow it, as bit sets."""
+    before, after = [0] * len(needs), [0] * len(needs)
+    for at, needed in enumerate(needs):
+        for each in needed:
+            before[at] |= before[each] | 1 << each
+    for at in range(len(needs) - 1, -1, -1):
+        for each in needs[at]:
+            after[each] |= after[at] | 1 << at
+    return before, after
+
+
 def in_order(
     needs: Sequence[Collection[int]],
     rank: Callable[[int], Any] | None = None,
