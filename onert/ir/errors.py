@@ -55,6 +55,10 @@ class BackendError(OnertError):
     """A backend could not be found or loaded, or violated its contract."""
 
 
+MISHAPS = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
+"""What Python and NumPy raise when an operation's rules or meaning meet operands that they were not written for."""
+
+
 class OnertWarning(UserWarning):
     """A request is carried out in part or in another way; the sentence says how. Filtered by Python's `warnings`."""
 

@@ -13,6 +13,7 @@ from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
+from onert.ir.errors import MISHAPS
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert.ir.symbolic.trace import is_symbolic
@@ -20,8 +21,6 @@ from onert.ir.symbolic.trace import is_symbolic
 SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
 ROOM = 64 << 20  # bytes by which folding may enlarge a small model
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; converting a filter from bytes to float32 costs 1500 a byte
-
-_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
@@ -90,7 +89,7 @@ def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
     arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
     try:
         results = evaluate(operation.op, arrays, types)
-    except _MISHAPS:
+    except (OnertError, *MISHAPS):
         return ()  # the run will report the error with the operation's location
     if any(r.shape != declared.shape for r, declared in zip(results, types.outputs, strict=True)):
         return ()  # the operation contradicts its own types; the run will report this too

@@ -13,6 +13,7 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.inference import declare, infer
+from onert.ir.errors import MISHAPS
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.process import imports
@@ -21,8 +22,6 @@ from onert.ir.symbolic.trace import is_symbolic
 
 MOST_ELEMENTS = 64
 """The largest tensor that counts as arithmetic on shapes."""
-
-_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
@@ -44,7 +43,7 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
     for at, operation in enumerate(subgraph.operations):
         try:
             found = _inferred(subgraph, operation, types)
-        except _MISHAPS:
+        except (OnertError, *MISHAPS):
             break  # inference of the whole graph will report the error with its location
         for out, type_ in zip(operation.outputs, found, strict=True):
             types[out] = type_
@@ -95,7 +94,7 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int], whic
         return found  # None: the run computes it for each length
     try:
         result = evaluate(operation.op, arrays, CallTypes(inputs, outputs))[which]
-    except _MISHAPS:
+    except (OnertError, *MISHAPS):
         return None  # the run will report the error with the operation's location
     return np.ascontiguousarray(result).reshape(result.shape) if result.shape == output.shape else None
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from onert.ir import Array, DType, OnertError, Op, TensorType
+from onert.ir.errors import MISHAPS
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
@@ -39,8 +40,6 @@ from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum, 
 
 _EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
 """Integers up to this magnitude are exactly representable in the type."""
-
-_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 class _InexactError(ValueError):
@@ -148,7 +147,7 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int
             low, high = _limits(output.dtype)
             if not all(low <= element <= high for element in result.reshape(-1)):
                 return None
-    except _MISHAPS:
+    except (OnertError, *MISHAPS):
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
 
@@ -176,7 +175,7 @@ def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output:
 
     try:
         result = np.asarray(_each(element, x), object).reshape(static(output.shape))
-    except _MISHAPS:
+    except (OnertError, *MISHAPS):
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
 

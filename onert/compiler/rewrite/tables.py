@@ -25,6 +25,7 @@ from onert.ir import (
     Subgraph,
     TensorType,
 )
+from onert.ir.errors import MISHAPS
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -71,8 +72,6 @@ _ROUNDED_ONCE = (
     BinaryKind.MINIMUM,
 )
 """The float functions that round exactly once, and so are identical in kernels."""
-
-_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
 
 
 class Tables:
@@ -147,7 +146,7 @@ class Tables:
         try:
             found = self._tabled_by(operation, types)
             return stretched(found, types.output) if found.table.nbytes <= MOST_BYTES else None
-        except _MISHAPS:
+        except (OnertError, *MISHAPS):
             return None
 
     def _tabled_by(self, operation: Operation, types: CallTypes) -> Tabled:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from onert.ir import Array, DType, ModelError, RuleError, Subgraph, TensorType
+from onert.ir.errors import MISHAPS
 from onert.ir.process.budget import Budget
 
 from . import messages
@@ -260,7 +261,7 @@ def _import(node: Node) -> Results:
     """
     try:
         return TABLE[node.domain, node.op_type](node)
-    except (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError) as error:
+    except MISHAPS as error:
         given = [str(node.type(at)) if isinstance(each, int) else "none" for at, each in enumerate(node.inputs)]
         inputs = ", ".join(given) or "no inputs"
         raise ModelError(f"is not defined for {inputs} ({type(error).__name__}: {error})") from error

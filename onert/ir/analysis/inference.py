@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onert.ir import shape as shapes
-from onert.ir.errors import ModelError, OnertError, RuleError
+from onert.ir.errors import MISHAPS, ModelError, OnertError, RuleError
 from onert.ir.op import Op
 from onert.ir.operation import Operation
 from onert.ir.subgraph import Subgraph
@@ -73,7 +73,7 @@ def infer_subgraph(subgraph: Subgraph, place: str = "", each: InferOperation = i
             raise ModelError(f"{place}{operation}: {error}") from error
         except OnertError:
             raise
-        except (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError) as error:
+        except MISHAPS as error:
             raise ModelError(f"{place}{operation}: {type(error).__name__}: {error}") from error
     return subgraph.with_types(changed)
 

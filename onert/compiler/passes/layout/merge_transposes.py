@@ -7,7 +7,8 @@ from attrs import evolve
 
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import Operation, Subgraph, TensorType
+from onert.compiler.rewrite.layouts import moves_nothing
+from onert.ir import Operation, Subgraph
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.shape import static
@@ -34,7 +35,8 @@ def merge_transposes(subgraph: Subgraph) -> Subgraph:
         first = None if before is None else permutation(subgraph, before)
         if before is not None and first is not None:
             source, order = before.used[0], tuple(first[axis] for axis in order)
-        if _moves_nothing(subgraph.type(source), order):
+        x = subgraph.type(source)
+        if x.is_static and moves_nothing(x.shape, order):
             shape = static(subgraph.type(operation.outputs[0]).shape)
             edit.replace(at, evolve(operation, op=Reshape(shape), inputs=(source,)))
         elif first is not None:
@@ -51,9 +53,3 @@ def permutation(subgraph: Subgraph, operation: Operation) -> Order | None:
     if x is None or order is None or order.value is None or not x.ranked:
         return None
     return tuple(int(axis) % x.rank for axis in order.value.reshape(-1)) if x.rank else ()
-
-
-def _moves_nothing(x: TensorType, order: Order) -> bool:
-    """Whether dimensions other than 1 keep their order, so that no element moves."""
-    kept = [axis for axis in order if x.shape[axis] != 1]
-    return x.is_static and kept == sorted(kept)
