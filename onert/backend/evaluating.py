@@ -21,6 +21,7 @@ from onert.ir import (
 )
 from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
+from onert.ir.dtype import address
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
 from onert.ir.value import Told
@@ -128,11 +129,7 @@ def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Cont
 def _is_one_memory(operation: Operation, tensors: Tensors) -> bool:
     """Whether an operation's result has the same address as its first operand."""
     source, result = (tensors[i] for i in (operation.used[0], operation.outputs[0]))
-    return source.memory.name == result.memory.name == HOST.name and _address(source) == _address(result)
-
-
-def _address(tensor: Tensor) -> int:
-    return int(tensor.array.__array_interface__["data"][0])
+    return source.memory.name == result.memory.name == HOST.name and address(source.array) == address(result.array)
 
 
 def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from onert.backend import HOST, Program, Tensor, Tensors
 from onert.ir import Array, Effect, Subgraph
+from onert.ir.dtype import address
 from onert.ir.process.imports import module
 from onert.ir.value import Told
 
@@ -81,13 +82,9 @@ class Kept(Told):
         if not self.taken.array:
             return
         whole, part = self.result.array, self.part.array
-        if _address(whole) == _address(self.source.array):
+        if address(whole) == address(self.source.array):
             self.op.put_back(whole, part, *(place.array for place in self.places))
         self.taken.array[...] = False
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 @frozen(eq=False)

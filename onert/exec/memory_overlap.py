@@ -9,6 +9,7 @@ import numpy as np
 from numpy.exceptions import TooHardError
 
 from onert.ir import Array, ExecutionError
+from onert.ir.dtype import address
 
 _EFFORT = 10_000
 """The most steps of NumPy's search for a shared byte of two strided arrays; beyond it they count as overlapping."""
@@ -21,7 +22,7 @@ def is_same(a: Array, b: Any) -> bool:
         and (a.dtype, a.shape) == (b.dtype, b.shape)
         and a.flags.c_contiguous
         and b.flags.c_contiguous
-        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+        and address(a) == address(b)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, MutableMapping
 from typing import Any, TypeVar
 
@@ -87,10 +88,7 @@ class Variable(_Attributed):
 
     def elements(self) -> int:
         """The number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     def rank(self) -> int:
         return len(self.shape)

@@ -15,6 +15,11 @@ from .process import imports
 Array = np.ndarray[Any, Any]
 
 
+def address(array: Array) -> int:
+    """The address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
+
+
 class DType(Enum):
     """An element type: its name in the text form, the NumPy type that stores one element, and its width in bits.
 

@@ -12,7 +12,7 @@ from onert.ir.process.cached import cached
 from onert.ir.process.imports import module
 
 from . import shape as shapes
-from .dtype import Array, DType
+from .dtype import Array, DType, address
 from .errors import RuleError
 from .quant import Quantization
 from .shape import Shape
@@ -43,8 +43,7 @@ class Constant:
             held = np.frombuffer(self._stored, np.uint8)
         else:
             return None
-        start: int = held.__array_interface__["data"][0]
-        return start, start + held.nbytes
+        return address(held), address(held) + held.nbytes
 
     @cached
     def array(self) -> Array:

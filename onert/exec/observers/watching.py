@@ -37,13 +37,7 @@ class Watching:
         else:
             whole = [(step.sequence.operations, call)]
         whole = _with_idle(whole, step.sequence.groups)
-        pieces = [self._piece(work(routine, number, step, at), tensors, run) for at, run in whole]
-
-        def run() -> None:
-            for piece in pieces:
-                piece()
-
-        return run
+        return _in_turn([self._piece(work(routine, number, step, at), tensors, run) for at, run in whole])
 
     def _piece(self, work: Work, tensors: Tensors, call: Call) -> Call:
         observers = self.observers

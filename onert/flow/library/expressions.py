@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
@@ -151,14 +152,7 @@ def _count(call: Call) -> int:
 
 def _prototype(operation: Operation) -> Sequence[int]:
     """The shape that an operation iterates over: that of its largest operand or result."""
-    return max((v.shape for v in (*operation.outputs, *operation.inputs)), key=lambda s: (_elements(s), len(s)))
-
-
-def _elements(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+    return max((v.shape for v in (*operation.outputs, *operation.inputs)), key=lambda s: (math.prod(s), len(s)))
 
 
 def _is_one_format(first: Operation, second: Operation) -> bool:

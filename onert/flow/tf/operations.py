@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -41,13 +42,9 @@ def _reduction(optype: str, f: Builder, node: Node) -> Result:
 
 def _mean(f: Builder, node: Node) -> Result:
     x, axes = node.inputs[0], node.constant(1)
-    if axes is None:
+    if axes is None or any(x.shape[axis] < 0 for axis in axes):
         return None
-    count = 1
-    for axis in axes:
-        if x.shape[axis] < 0:
-            return None
-        count *= x.shape[axis]
+    count = math.prod(x.shape[axis] for axis in axes)
     total = _reduction("Sum", f, Node("Sum", f"{node.name}/Sum", node.inputs, node.attributes, node.shapes))
     return f.div(total, float(count), node.name)
 

@@ -24,8 +24,11 @@ def _strided_slice(f: Builder, node: Node) -> Result:
     x, begin, end, steps = node.inputs[0], *map(node.constant, (1, 2, 3))
     if begin is None or end is None or steps is None:
         return None
-    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    found = strided_slice(f, StridedSlice(*map(node.mask, masks)), x, begin, end, steps)
+    mask = node.mask
+    op = StridedSlice(
+        mask("begin_mask"), mask("end_mask"), mask("ellipsis_mask"), mask("new_axis_mask"), mask("shrink_axis_mask")
+    )
+    found = strided_slice(f, op, x, begin, end, steps)
     if found is None:
         return None
     part, shape = found

@@ -14,6 +14,7 @@ from onert.frontend.onnx.declarations import Declarations, type_name
 from onert.frontend.onnx.element_types import element_number, element_type
 from onert.frontend.onnx.messages import Columns, ValueDeclaration, ValueType
 from onert.ir import Array, DType
+from onert.ir.dtype import address
 from onert.ir.ops.control_flow.sequences import Items, boxed
 from onert.runtime.errors import ArgumentError
 
@@ -118,8 +119,7 @@ class OrtValue:
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        found: int = self.numpy().__array_interface__["data"][0]
-        return found
+        return address(self.numpy())
 
     def data_type(self) -> str:
         """The type as ONNX Runtime writes it."""
