@@ -164,7 +164,9 @@ def _decided(function: Binary) -> Binary:
 
 
 def _alone(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    def computed(self: Symbolic) -> Any:
+    def computed(self: Symbolic, *digits: object) -> Any:
+        if digits:
+            raise OneLengthError(f"a symbolic length is rounded to {digits[0]} digits")
         if function is not operator.abs and self.trace.polynomial(self.index) is not None:
             return self  # an integer is already rounded
         return Symbolic(self.trace, self.trace.result(function, self.index))
@@ -246,7 +248,7 @@ class Symbolic:
     __gt__, __ge__ = _decided(operator.gt), _decided(operator.ge)
     __eq__, __ne__ = _decided(operator.eq), _decided(operator.ne)
     __pos__, __abs__ = _alone(operator.pos), _alone(operator.abs)
-    __ceil__, __floor__ = _alone(math.ceil), _alone(math.floor)
+    __ceil__, __floor__, __round__ = _alone(math.ceil), _alone(math.floor), _alone(round)
 
     def __neg__(self) -> Any:
         if self.trace.polynomial(self.index) is not None:
@@ -258,13 +260,6 @@ class Symbolic:
 
     def __rdivmod__(self, other: object) -> Any:
         return other // self, other % self
-
-    def __round__(self, digits: int | None = None) -> Any:
-        if digits is not None:
-            raise OneLengthError(f"a symbolic length is rounded to {digits} digits")
-        if self.trace.polynomial(self.index) is not None:
-            return self
-        return Symbolic(self.trace, self.trace.result(round, self.index))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
         """Arithmetic with NumPy scalars. Raises OneLengthError if the number is combined with an array."""
