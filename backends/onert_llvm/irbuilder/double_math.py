@@ -7,62 +7,61 @@ error is below the last bit on the reduced range.
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
-from .kernel import Kernel, Var
-from .math import polynomial
-from .types import F64, I32, I64, vec
+from .kernel import Kernel
+from .math import (
+    LARGE,
+    ROUND_BITS,
+    ROUND_WIDE,
+    bits_of,
+    of_quarter,
+    polynomial,
+    power_of_two,
+    reduce_large,
+    round_even,
+    signed_as,
+)
+from .types import F64, I32, I64
 from .value import Val
-from .wide_math import first_quadrant_angle
+from .wide_math import MANTISSA, ROOT, first_quadrant_angle
 
-_ROUND = 6755399441055744.0
-"""1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
-_ROUND_BITS = 0x4338000000000000
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """log(2) in two parts, the first with 33 bits, so that its product with an exponent is exact."""
 _EXPM1 = tuple(1 / math.factorial(n) for n in range(2, 15))
 _LOG = tuple(1 / n for n in range(3, 25, 2))
 """The terms of `log((1 + s) / (1 - s)) = 2 · (s + s³/3 + ...)` after the first."""
-_ROOT = 0x3FE6A09E667F3BCD
-"""The bits of sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))."""
-_MANTISSA = (1 << 52) - 1
-_WHOLE = 4503599627370496.0
-"""Every float64 from here on is an integer."""
 
 
 def exp(k: Kernel, x: Val) -> Val:
     """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
     p, n = _reduced(k, x.like(-746.0).max(x.like(710.0).min(x)))
     half = n >> 1
-    return (p + 1.0) * _power(half) * _power(n - half)
+    return (p + 1.0) * power_of_two(half) * power_of_two(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
     """`exp(x) - 1`, within 3 ulp for `x` in [-700, 709)."""
     p, n = _reduced(k, x.like(-700.0).max(x.like(709.0).min(x)))
-    scale = _power(n)
+    scale = power_of_two(n)
     return k.fma(p, scale, scale - 1.0)
 
 
 def _reduced(k: Kernel, x: Val) -> tuple[Val, Val]:
     """`exp(r) - 1`, where `r` is `x` less the nearest multiple of log(2), and that multiple."""
-    shifted = k.fma(x, x.like(1 / math.log(2)), x.like(_ROUND))
-    whole = shifted - _ROUND
+    shifted = k.fma(x, x.like(1 / math.log(2)), x.like(ROUND_WIDE))
+    whole = shifted - ROUND_WIDE
     r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    return k.fma(polynomial(k, r, _EXPM1) * r, r, r), _bits(shifted) - _ROUND_BITS
-
-
-def _power(n: Val) -> Val:
-    """2 to the power of an integer in the normal range of exponents."""
-    return ((n + 1023) << 52).bits(vec(F64, n.lanes))
+    return k.fma(polynomial(k, r, _EXPM1) * r, r, r), bits_of(shifted) - ROUND_BITS
 
 
 def log(k: Kernel, x: Val) -> Val:
     """The natural logarithm, within 2 ulp; minus infinity for zero, NaN for negative numbers."""
     tiny = x < 2.2250738585072014e-308
-    offset = _bits(tiny.select(x * 18014398509481984.0, x)) - _ROOT
+    offset = bits_of(tiny.select(x * 18014398509481984.0, x)) - ROOT
     exponent = (offset >> 52).cast(I32).cast(F64) - tiny.select(x.like(54.0), x.like(0.0))
-    m = ((offset & _MANTISSA) + _ROOT).bits(x.type)
+    m = ((offset & MANTISSA) + ROOT).bits(x.type)
     s = (m - 1.0) / (m + 1.0)
     square = s * s
     twice = s + s
@@ -77,7 +76,7 @@ def tanh(k: Kernel, x: Val) -> Val:
     """The hyperbolic tangent, within 4 ulp."""
     size = x.call("fabs")
     e = expm1(k, x.like(44.0).min(size + size))
-    return _signed_as(e / (e + 2.0), x)
+    return signed_as(e / (e + 2.0), x)
 
 
 def logistic(k: Kernel, x: Val) -> Val:
@@ -85,35 +84,6 @@ def logistic(k: Kernel, x: Val) -> Val:
     return x.like(1.0) / (exp(k, -x) + 1.0)
 
 
-def round_even(k: Kernel, x: Val) -> Val:
-    """The nearest integer, halves to even; exact."""
-    size = x.call("fabs")
-    return (size < _WHOLE).select(_signed_as(size + _WHOLE - _WHOLE, x), x)
-
-
-def floor(k: Kernel, x: Val) -> Val:
-    """The greatest integer not above `x`; exact."""
-    near = round_even(k, x)
-    return _signed_as((near > x).select(near - 1.0, near), x)
-
-
-def ceil(k: Kernel, x: Val) -> Val:
-    """The least integer not below `x`; exact."""
-    near = round_even(k, x)
-    return _signed_as((near < x).select(near + 1.0, near), x)
-
-
-def _bits(x: Val) -> Val:
-    return x.bits(vec(I64, x.lanes))
-
-
-def _signed_as(size: Val, x: Val) -> Val:
-    """`size` with the sign of `x`; `size` must be positive or have that sign already."""
-    return (_bits(size) | (_bits(x) & -0x8000000000000000)).bits(x.type)
-
-
-_LARGE = 1048576.0
-"""From here on the product of quarter turns and the parts of pi/2 loses the last bits of the remainder."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
 """pi/2 in four parts, all but the last with 33 bits, so that products with 20-bit integers are exact."""
 _SIN = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(1, 9))
@@ -142,39 +112,25 @@ def cos(k: Kernel, x: Val) -> Val:
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
     """The sine of `x` plus this many quarter turns, from the argument reduced by its own quarter turns."""
     size = x.call("fabs")
-    turns = x * (2 / math.pi) + _ROUND - _ROUND
+    turns = x * (2 / math.pi) + ROUND_WIDE - ROUND_WIDE
     left = x
     for part in _HALF_PI:
         left = left - turns * part
     rest, quarter = k.var(left), k.var(turns.saturated(I32))
-    large = (size >= _LARGE) & (size < math.inf)
+    large = (size >= LARGE) & (size < math.inf)
     with k.when(large.any()):
-        _reduce_large(k, x, large, rest, quarter)
+        table = k.scratch(I64, len(_TWO_OVER_PI))
+        for at, word in enumerate(_TWO_OVER_PI):
+            k.view(table, I64, 1)[at].store(k.const(I64, word - ((word >> 63) << 64)))
+        reduce_large(k, x, large, rest, quarter, partial(_quarter_turns, table))
     r = rest.get()
     square = r * r
     sine = square.eq(0.0).select(r, k.fma(r * square, polynomial(k, square, _SIN), r))
     cosine = k.fma(square, polynomial(k, square, _COS), x.like(1.0))
-    turned = quarter.get() + quarters
-    value = (turned & 1).ne(0).select(cosine, sine)
-    return (turned & 2).ne(0).select(-value, value)
+    return of_quarter(sine, cosine, quarter.get() + quarters)
 
 
-def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:
-    """Reduce the large lanes, one by one since they are rare: set their remainders and quarter turns (modulo 4)."""
-    table = k.scratch(I64, len(_TWO_OVER_PI))
-    for at, word in enumerate(_TWO_OVER_PI):
-        k.view(table, I64, 1)[at].store(k.const(I64, word - ((word >> 63) << 64)))
-    sizes, rests, quarters = (k.scratch(t, x.lanes) for t in (F64, F64, I32))
-    k.view(sizes, F64, 1)[0].store(large.select(x, x.like(_LARGE)))
-    with k.loop(x.lanes) as lane:
-        r, n = _quarter_turns(k, k.view(sizes, F64, 1)[lane].load(), table)
-        k.view(rests, F64, 1)[lane].store(r)
-        k.view(quarters, I32, 1)[lane].store(n)
-    rest.set(large.select(k.view(rests, F64, 1)[0].load(x.lanes), rest.get()))
-    quarter.set(large.select(k.view(quarters, I32, 1)[0].load(x.lanes), quarter.get()))
-
-
-def _quarter_turns(k: Kernel, x: Val, table: Val) -> tuple[Val, Val]:
+def _quarter_turns(table: Val, k: Kernel, x: Val) -> tuple[Val, Val]:
     """The remainder of a large float after whole quarter turns, and their number modulo 4.
 
     A float is its 53-bit mantissa times a power of 2. Of 2/pi times that power, only those bits matter whose product
@@ -182,7 +138,7 @@ def _quarter_turns(k: Kernel, x: Val, table: Val) -> tuple[Val, Val]:
     exponent (M. Payne and R. Hanek). The product is computed in 32-bit limbs; its upper 2 bits are the quarter turns.
     """
     bits = x.bits(I64)
-    mantissa = (bits & _MANTISSA) | (_MANTISSA + 1)
+    mantissa = (bits & MANTISSA) | (MANTISSA + 1)
     start = (bits.lshr(52) & 2047) - (1075 - 62)
     words = [k.view(table, I64, 1)[start.lshr(6) + at].load() for at in range(4)]
     window = [a.call("fshl", b, start & 63) for a, b in pairwise(words)]
@@ -206,8 +162,8 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
     """The angle of the point `(x, y)` in [-pi, pi], within 3 ulp; zeros and infinities give angles by their signs."""
     tall, broad = y.call("fabs"), x.call("fabs")
     angle = first_quadrant_angle(tall, broad, 43)
-    angle = (_bits(x) < 0).select(angle * -1.0 + math.pi, angle)
-    return x.unordered(y).select(x.like(math.nan), _signed_as(angle, y))
+    angle = (bits_of(x) < 0).select(angle * -1.0 + math.pi, angle)
+    return x.unordered(y).select(x.like(math.nan), signed_as(angle, y))
 
 
 _HIDDEN = 1 << 52
@@ -239,7 +195,7 @@ def erf(k: Kernel, x: Val) -> Val:
     """The error function, within 8 ulp."""
     size = x.like(_ERF_END).min(x.call("fabs"))
     p = polynomial(k, size * (2 / _ERF_END) - 1.0, _ERF)
-    return _signed_as(expm1(k, -(p * size)).call("fabs"), x)
+    return signed_as(expm1(k, -(p * size)).call("fabs"), x)
 
 
 def power(k: Kernel, x: Val, y: Val) -> Val:
@@ -256,7 +212,7 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
     half = y * 0.5
     integral = round_even(k, y).eq(y)
     odd = integral & round_even(k, half).ne(half)
-    negative = _bits(x) < 0
+    negative = bits_of(x) < 0
     found = (negative & odd).select(-found, found)
     inside = (x < 0.0) & (size < math.inf)
     found = (inside & (integral ^ integral.like(1))).select(x.like(math.nan), found)
@@ -267,9 +223,9 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
 def _log2(k: Kernel, size: Val) -> tuple[Val, Val]:
     """The binary logarithm of positive finite numbers as a sum of two parts, with relative error below 2**-58."""
     tiny = size < 2.2250738585072014e-308
-    offset = _bits(tiny.select(size * 2.0**54, size)) - _ROOT
+    offset = bits_of(tiny.select(size * 2.0**54, size)) - ROOT
     exponent = (offset >> 52).cast(I32).cast(F64) - tiny.select(size.like(54.0), size.like(0.0))
-    m = ((offset & _MANTISSA) + _ROOT).bits(size.type)
+    m = ((offset & MANTISSA) + ROOT).bits(size.type)
     above, below = m - 1.0, m + 1.0
     rest = (m - (below - (below - m))) + (1.0 - (below - m))
     s = above / below
@@ -292,7 +248,7 @@ def _exp2(k: Kernel, x: Val, low: Val) -> Val:
     r = ((near - whole) + near.eq(x).select(low, 0.0)) * math.log(2)
     p, n = polynomial(k, r, _EXP), whole.saturated(I32).cast(I64)
     half = n >> 1
-    return p * _power(half) * _power(n - half)
+    return p * power_of_two(half) * power_of_two(n - half)
 
 
 def _product(k: Kernel, a: Val, b: Val) -> tuple[Val, Val]:
@@ -321,7 +277,7 @@ def fmod(k: Kernel, x: Val, y: Val) -> Val:
     size, divisor = x.call("fabs"), y.call("fabs")
     rest = divisor.eq(math.inf).select(size, k.view(rests, F64, 1)[0].load(x.lanes))
     wrong = x.unordered(y) | y.eq(0.0) | size.eq(math.inf)
-    return wrong.select(x.like(math.nan), _signed_as(rest, x))
+    return wrong.select(x.like(math.nan), signed_as(rest, x))
 
 
 def _rest(k: Kernel, x: Val, y: Val) -> Val:
@@ -342,7 +298,7 @@ def _rest(k: Kernel, x: Val, y: Val) -> Val:
         left.set(left.get() - by)
     scale = least - 1075
     half = scale >> 1
-    found = rest.get().cast(F64) * _power(half) * _power(scale - half)
+    found = rest.get().cast(F64) * power_of_two(half) * power_of_two(scale - half)
     return (exponent < least).select(size, found)
 
 
@@ -350,4 +306,4 @@ def _parts(bits: Val) -> tuple[Val, Val]:
     """The mantissa of a non-negative number, and its biased exponent, with 1 for subnormals."""
     exponent = bits.lshr(52)
     tiny = exponent.eq(0)
-    return (bits & _MANTISSA) | tiny.select(0, bits.like(_HIDDEN)), tiny.select(1, exponent)
+    return (bits & MANTISSA) | tiny.select(0, bits.like(_HIDDEN)), tiny.select(1, exponent)

@@ -1,4 +1,4 @@
-"""Functions of float32 lanes; their error bounds are tested against float64.
+"""Functions of float32 lanes; their error bounds are tested against float64. What is exact is for float64 lanes too.
 
 An `ulp` is the distance between neighbouring float32 numbers at the result; the bounds hold for results in the normal
 range, and results below it may be zero. NaN gives NaN. The polynomials are our own minimax fits on the reduced range,
@@ -7,7 +7,7 @@ weighted with the function in which they are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from .kernel import Kernel, Var
@@ -18,8 +18,8 @@ from .value import Val, intrinsic
 _ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves the nearest integer in the low bits of the sum."""
 
-_ROUND_WIDE = 6755399441055744.0
-"""1.5 * 2**52: the same in float64."""
+ROUND_WIDE, ROUND_BITS = 6755399441055744.0, 0x4338000000000000
+"""1.5 * 2**52: the same in float64, and its bits."""
 
 _CONVERTS = ("x86_64", "aarch64", "riscv64")
 """Architectures with an instruction that converts to the nearest integer; others would call libm."""
@@ -61,7 +61,7 @@ _NORMAL = (
 
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
 """pi/2 in two parts, the first with 29 bits, so that products with 24-bit integers are exact in float64."""
-_LARGE = 1048576.0
+LARGE = 1048576.0
 """From here on the product of quarter turns and the parts of pi/2 loses the last bits of the remainder."""
 _TWO_OVER_PI = (0x0517CC1B727220A9, 0x4FE13ABE8FA9A6EE, 0x06DB14ACC9E21C82, 0x0FF28B1D5EF5DE2B)
 """The bits of 2/pi; the first one has weight 16."""
@@ -72,38 +72,39 @@ _COS = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 
 def floor(k: Kernel, x: Val) -> Val:
     """The greatest integer not above `x`; exact."""
-    if _rounds(k):
+    if _rounds(k, x):
         return x.call("floor")
     near = round_even(k, x)
-    return _signed_as((near > x).select(near - 1.0, near), x)
+    return signed_as((near > x).select(near - 1.0, near), x)
 
 
 def ceil(k: Kernel, x: Val) -> Val:
     """The least integer not below `x`; exact."""
-    if _rounds(k):
+    if _rounds(k, x):
         return x.call("ceil")
     near = round_even(k, x)
-    return _signed_as((near < x).select(near + 1.0, near), x)
+    return signed_as((near < x).select(near + 1.0, near), x)
 
 
 def round_even(k: Kernel, x: Val) -> Val:
     """The nearest integer, halves to even; exact."""
-    if _rounds(k):
+    if _rounds(k, x):
         return x.call("rint")
-    size = x.call("fabs")
-    return (size < 8388608.0).select(_signed_as(size + 8388608.0 - 8388608.0, x), x)
+    size, whole = x.call("fabs"), 2.0**52 if x.type.width == 64 else 2.0**23  # from here on every float is an integer
+    return (size < whole).select(signed_as(size + whole - whole, x), x)
 
 
 def nearest_even(k: Kernel, x: Val) -> Val:
     """The nearest 32-bit integers, halves to even, of floats with a magnitude below 2**22."""
     if k.isa.architecture in _CONVERTS:
         return x.rounded_even()
-    return _bits(x + _ROUND) - _bits(x.like(_ROUND))
+    return bits_of(x + _ROUND) - bits_of(x.like(_ROUND))
 
 
-def _rounds(k: Kernel) -> bool:
-    """Whether the target has rounding instructions; all targets with fused multiply-add do, as it came later."""
-    return k.isa.fma
+def _rounds(k: Kernel, x: Val) -> bool:
+    """Whether the target has rounding instructions for float32; all targets with fused multiply-add do, as it came
+    later."""
+    return k.isa.fma and x.type.width == 32
 
 
 def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
@@ -130,13 +131,13 @@ def exp(k: Kernel, x: Val) -> Val:
     if k.isa.vector_bytes == 64 and x.lanes == 16:
         return _scaled_at_once(p, whole)
     half = n >> 1
-    return p * _power(half) * _power(n - half)
+    return p * power_of_two(half) * power_of_two(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
     """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88)."""
     p, _, n = _reduced(k, x.like(-87.0).max(x.like(88.0).min(x)))
-    scale = _power(n)
+    scale = power_of_two(n)
     return k.fma(p, scale, scale - 1.0)
 
 
@@ -145,7 +146,7 @@ def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
     shifted = k.fma(x, x.like(1.4426950408889634), x.like(_ROUND))
     whole = shifted - _ROUND
     r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    return k.fma(polynomial(k, r, _EXP) * r, r, r), whole, _bits(shifted) - _bits(x.like(_ROUND))
+    return k.fma(polynomial(k, r, _EXP) * r, r, r), whole, bits_of(shifted) - bits_of(x.like(_ROUND))
 
 
 def _scaled_at_once(p: Val, whole: Val) -> Val:
@@ -167,32 +168,39 @@ def cos(k: Kernel, x: Val) -> Val:
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
     """The sine of `x` plus this many quarter turns, in float64, from the argument reduced by its own quarter turns."""
     wide, size = x.cast(F64), x.call("fabs")
-    turns = wide * 0.6366197723675814 + _ROUND_WIDE - _ROUND_WIDE
+    turns = wide * 0.6366197723675814 + ROUND_WIDE - ROUND_WIDE
     rest = k.var(wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW)
     quarter = k.var(turns.saturated(I32))
-    large = (size >= _LARGE) & (size < float("inf"))
+    large = (size >= LARGE) & (size < float("inf"))
     with k.when(large.any()):
-        _reduce_large(k, x, large, rest, quarter)
+        reduce_large(k, x, large, rest, quarter, _quarter_turns)
     r = rest.get()
     square = r * r
     sine = r * (square * _horner(square, _SIN) + 1.0)
     cosine = square * _horner(square, _COS) + 1.0
-    turned = quarter.get() + quarters
+    return of_quarter(sine, cosine, quarter.get() + quarters).cast(F32)
+
+
+def of_quarter(sine: Val, cosine: Val, turned: Val) -> Val:
+    """The sine of an angle after `turned` quarter turns, given its sine and cosine without them."""
     value = (turned & 1).ne(0).select(cosine, sine)
-    return (turned & 2).ne(0).select(-value, value).cast(F32)
+    return (turned & 2).ne(0).select(-value, value)
 
 
-def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:
-    """Reduce the large lanes, one by one since they are rare: set their remainders and quarter turns (modulo 4)."""
-    shape = vec(F32, x.lanes)
-    sizes, rests, quarters = (k.scratch(t, x.lanes) for t in (F32, F64, I32))
-    k.view(sizes, F32, 1)[0].store(large.select(x, x.like(_LARGE)))
+def reduce_large(
+    k: Kernel, x: Val, large: Val, rest: Var, quarter: Var, reduced: Callable[[Kernel, Val], tuple[Val, Val]]
+) -> None:
+    """Set the float64 remainders and quarter turns (modulo 4) of the large lanes, which are `reduced` one by one, since
+    they are rare."""
+    element = x.type.element
+    sizes, rests, quarters = (k.scratch(t, x.lanes) for t in (element, F64, I32))
+    k.view(sizes, element, 1)[0].store(large.select(x, x.like(LARGE)))
     with k.loop(x.lanes) as lane:
-        r, n = _quarter_turns(k, k.view(sizes, F32, 1)[lane].load())
+        r, n = reduced(k, k.view(sizes, element, 1)[lane].load())
         k.view(rests, F64, 1)[lane].store(r)
         k.view(quarters, I32, 1)[lane].store(n)
-    rest.set(large.select(k.view(rests, F64, 1)[0].load(shape.lanes), rest.get()))
-    quarter.set(large.select(k.view(quarters, I32, 1)[0].load(shape.lanes), quarter.get()))
+    rest.set(large.select(k.view(rests, F64, 1)[0].load(x.lanes), rest.get()))
+    quarter.set(large.select(k.view(quarters, I32, 1)[0].load(x.lanes), quarter.get()))
 
 
 def _quarter_turns(k: Kernel, x: Val) -> tuple[Val, Val]:
@@ -227,7 +235,7 @@ def log(k: Kernel, x: Val) -> Val:
     tiny = x < 1.1754943508222875e-38
     scaled = tiny.select(x * 8388608.0, x)
     root = 0x3F3504F3  # sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))
-    offset = _bits(scaled) - root
+    offset = bits_of(scaled) - root
     exponent = (offset >> 23).cast(F32) - tiny.select(x.like(23.0), x.like(0.0))
     f = ((offset & 0x7FFFFF) + root).bits(x.type) - 1.0
     square = f * f
@@ -244,7 +252,7 @@ def tanh(k: Kernel, x: Val) -> Val:
     """The hyperbolic tangent, within 4 ulp."""
     p, scale = _parts_of_power(k, x.like(30.0).min(x.call("fabs") * 2.885390081777927))
     e = k.fma(p, scale, scale - 1.0)
-    return _signed_as(e / (e + 2.0), x)
+    return signed_as(e / (e + 2.0), x)
 
 
 def logistic(k: Kernel, x: Val) -> Val:
@@ -275,19 +283,21 @@ def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
     """
     shifted = x + _ROUND
     r = x - (shifted - _ROUND)
-    scale = ((_bits(shifted) << 23) + (127 << 23)).bits(x.type)  # shifts _ROUND's own bits out
+    scale = ((bits_of(shifted) << 23) + (127 << 23)).bits(x.type)  # shifts _ROUND's own bits out
     return short_polynomial(k, r, _EXP2) * r, scale
 
 
-def _bits(x: Val) -> Val:
-    return x.bits(vec(I32, x.lanes))
+def bits_of(x: Val) -> Val:
+    """The bits of floats as integers of the same width."""
+    return x.bits(vec(I64 if x.type.width == 64 else I32, x.lanes))
 
 
-def _power(n: Val) -> Val:
-    """2 to the power of an integer in the normal range of exponents."""
-    return ((n + 127) << 23).bits(vec(F32, n.lanes))
+def power_of_two(n: Val) -> Val:
+    """2 to the power of an integer in the normal range of exponents, as a float of the same width."""
+    bias, digits, element = (1023, 52, F64) if n.type.width == 64 else (127, 23, F32)
+    return ((n + bias) << digits).bits(vec(element, n.lanes))
 
 
-def _signed_as(size: Val, x: Val) -> Val:
+def signed_as(size: Val, x: Val) -> Val:
     """`size` with the sign of `x`; `size` must be positive or have that sign already."""
-    return (_bits(size) | (_bits(x) & -0x80000000)).bits(x.type)
+    return (bits_of(size) | (bits_of(x) & -(1 << (x.type.width - 1)))).bits(x.type)

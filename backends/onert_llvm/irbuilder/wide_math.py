@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 
 from .kernel import Kernel
+from .math import ROUND_BITS, ROUND_WIDE, signed_as
 from .types import F32, F64, I32, I64, vec
 from .value import Val
 
-_ROUND = 6755399441055744.0
-"""1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
-_ONE, _MANTISSA = 1023 << 52, (1 << 52) - 1
+_ONE, MANTISSA = 1023 << 52, (1 << 52) - 1
 """The bits of 1, and the mask of a float64's mantissa."""
-_ROOT = 0x3FE6A09E667F3BCD
+ROOT = 0x3FE6A09E667F3BCD
 """The bits of sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))."""
 _STEP = 27
 """Quotient bits per step of `fmod`; the product of such a quotient with a float32 is exact in float64."""
@@ -36,7 +35,7 @@ def fmod(k: Kernel, x: Val, y: Val) -> Val:
     infinite = x.like(math.inf)
     rest32 = y.call("fabs").eq(infinite).select(x.call("fabs"), rest.cast(F32))
     wrong = x.unordered(y) | y.eq(0.0) | x.call("fabs").eq(infinite)
-    return wrong.select(x.like(math.nan), _signed_as(rest32, x))
+    return wrong.select(x.like(math.nan), signed_as(rest32, x))
 
 
 def _reduced(x: Val, y: Val) -> Val:
@@ -65,7 +64,7 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
 def cbrt(k: Kernel, x: Val) -> Val:
     """The cube root."""
     size = x.call("fabs")
-    return x.ne(x).select(x, _signed_as(_exp2(_log2(k, size) * (1 / 3)), x))
+    return x.ne(x).select(x, signed_as(_exp2(_log2(k, size) * (1 / 3)), x))
 
 
 def atan2(k: Kernel, y: Val, x: Val) -> Val:
@@ -73,7 +72,7 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
     angle = first_quadrant_angle(y.call("fabs").cast(F64), x.call("fabs").cast(F64), 23)
     left = x.bits(vec(I32, x.lanes)) < 0
     angle = left.select(angle * -1.0 + math.pi, angle)
-    return x.unordered(y).select(x.like(math.nan), _signed_as(angle.cast(F32), y))
+    return x.unordered(y).select(x.like(math.nan), signed_as(angle.cast(F32), y))
 
 
 def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
@@ -98,9 +97,9 @@ def _log2(k: Kernel, size: Val) -> Val:
     """The binary logarithm of non-negative float32 numbers, in float64, within 2**-40; infinities at the ends."""
     wide = vec(F64, size.lanes)
     bits = size.cast(F64).bits(vec(I64, size.lanes))
-    offset = bits - _ROOT
+    offset = bits - ROOT
     exponent = (offset.bits(vec(I64, size.lanes)) >> 52).cast(I32).cast(F64)
-    mantissa = ((offset & _MANTISSA) + _ROOT).bits(wide)
+    mantissa = ((offset & MANTISSA) + ROOT).bits(wide)
     f = (mantissa - 1.0) / (mantissa + 1.0)
     square = f * f
     series = f.like(1 / 13)
@@ -114,27 +113,15 @@ def _log2(k: Kernel, size: Val) -> Val:
 def _exp2(x: Val) -> Val:
     """2 to the power of float64 numbers, as float32."""
     near = (x < -200.0).select(-200.0, (x > 200.0).select(200.0, x))
-    shifted = near + _ROUND
-    r = (near - (shifted - _ROUND)) * math.log(2)
+    shifted = near + ROUND_WIDE
+    r = (near - (shifted - ROUND_WIDE)) * math.log(2)
     series = r.like(1 / math.factorial(9))
     for n in range(8, -1, -1):
         series = series * r + 1 / math.factorial(n)
-    whole = shifted.bits(vec(I64, x.lanes)) - _bits(_ROUND)
+    whole = shifted.bits(vec(I64, x.lanes)) - ROUND_BITS
     scale = ((whole << 52) + _ONE).bits(vec(F64, x.lanes))
     return (series * scale).cast(F32)
 
 
-def _bits(x: float) -> int:
-    """The bits of a float64."""
-    whole, exponent = math.frexp(x)
-    return (exponent + 1022 << 52) + int((whole * 2 - 1) * 2.0**52)
-
-
 def _not(a: Val) -> Val:
     return a ^ a.like(1)
-
-
-def _signed_as(size: Val, x: Val) -> Val:
-    """`size`, which is not negative, with the sign of `x`."""
-    bits = vec(I32, x.lanes)
-    return (size.bits(bits) | (x.bits(bits) & -0x80000000)).bits(x.type)

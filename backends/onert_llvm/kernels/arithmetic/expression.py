@@ -270,9 +270,9 @@ _DOUBLE: dict[Fn, Callable[..., Val]] = {
     Fn.ELU: lambda k, a: (a < 0.0).select(dm.expm1(k, a), a),
     Fn.TANH: dm.tanh,
     Fn.LOGISTIC: dm.logistic,
-    Fn.FLOOR: dm.floor,
-    Fn.CEIL: dm.ceil,
-    Fn.ROUND: dm.round_even,
+    Fn.FLOOR: vm.floor,
+    Fn.CEIL: vm.ceil,
+    Fn.ROUND: vm.round_even,
 }
 """Functions whose code differs for float64."""
 

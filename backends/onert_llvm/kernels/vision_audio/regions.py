@@ -7,7 +7,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val
-from onert_llvm.irbuilder.double_math import ceil, floor
+from onert_llvm.irbuilder.math import ceil, floor
 
 MOST_SAMPLES = 1 << 12
 """The most samples of a cell along one side: a region that needs more is rejected."""
