@@ -5,7 +5,7 @@ Computes `DetectionPostProcess` without `regular_nms` and with one class per det
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from attrs import frozen
@@ -95,8 +95,8 @@ def first_greatest(values: Val, indices: Val) -> tuple[Val, Val]:
     return values, indices
 
 
-_SIDES = ("ymin", "xmin", "ymax", "xmax")
-_FIELDS = (*_SIDES, "area", "score")
+SIDES = ("low_y", "low_x", "high_y", "high_x")
+_FIELDS = (*SIDES, "area", "score")
 
 
 @frozen
@@ -173,7 +173,7 @@ class Detect(Value):
     def _keep(self, k: Kernel, task: Task, boxes: dict[str, View], source: Val, at: Val, count: Var) -> None:
         """Add a detection."""
         place = count.get()
-        for side, name in enumerate(_SIDES):
+        for side, name in enumerate(SIDES):
             task.view("out_boxes", F32, 4, 1)[place, side].store(boxes[name][at].load())
         label = task.view("label", I32, 1)[source.cast(I64)].load()
         task.view("out_labels", F32, 1)[place].store(label.cast(F32))
@@ -188,11 +188,23 @@ class Detect(Value):
         with k.loop(count, step=lanes, nonempty=True) as first:
             mask = k.mask(lanes, count - first)
             other = {name: boxes[name][first].load(lanes, mask) for name in _FIELDS}
-            tall = other["ymax"].min(own["ymax"]) - other["ymin"].max(own["ymin"])
-            broad = other["xmax"].min(own["xmax"]) - other["xmin"].max(own["xmin"])
-            shared = tall.max(0.0) * broad.max(0.0)
-            union = own["area"] + other["area"] - shared
-            real = (own["area"] > 0.0) & (other["area"] > 0.0)
-            ratio = real.select(shared / union.eq(0.0).select(1.0, union), 0.0)
+            ratio = overlap(own, other)
             boxes["score"][first].store((ratio <= task.f32("iou")).select(other["score"], low), mask)
         boxes["score"][at].store(k.f32(float("-inf")))
+
+
+def overlap(own: Mapping[str, Val], other: Mapping[str, Val]) -> Val:
+    """Intersection over union; 0 if an area is not positive."""
+    shared = intersection(own, other)
+    union = own["area"] + other["area"] - shared
+    real = (own["area"] > 0.0) & (other["area"] > 0.0)
+    return real.select(shared / union.eq(0.0).select(1.0, union), 0.0)
+
+
+def intersection(own: Mapping[str, Val], other: Mapping[str, Val]) -> Val:
+    """The area that boxes share. Corners that are NaN are ignored, since they make a box's own area NaN."""
+    sides = (
+        other[f"high_{axis}"].min(own[f"high_{axis}"]) - other[f"low_{axis}"].max(own[f"low_{axis}"]) for axis in "yx"
+    )
+    tall, broad = (side.max(0.0) for side in sides)
+    return tall * broad

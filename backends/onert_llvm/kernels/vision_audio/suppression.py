@@ -9,9 +9,9 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 
-from .detection import first_greatest, greatest
+from .detection import SIDES, first_greatest, greatest, intersection, overlap
 
-_FIELDS = ("low_y", "low_x", "high_y", "high_x", "area")
+_FIELDS = (*SIDES, "area")
 
 
 @frozen
@@ -84,7 +84,7 @@ class Suppress(Value):
             mask = k.mask(lanes, count - first)
             other = {name: boxes[name][first].load(lanes, mask) for name in _FIELDS}
             score = left[first].load(lanes, mask)
-            ratio = self._overlap(own, other)
+            ratio = overlap(own, other)
             kept = ratio <= iou
             score_after = kept.select(score, gone)
             if self.soft:
@@ -95,18 +95,6 @@ class Suppress(Value):
                 score_after = (sigma > 0.0).select(lessened, score_after)
             score_after = (score > float("-inf")).select(score_after, gone)
             left[first].store(score_after, mask)
-
-    def _overlap(self, own: dict[str, Val], other: dict[str, Val]) -> Val:
-        """Intersection over union; 0 if an area is not positive."""
-        sides = []
-        for axis in "yx":
-            high = other[f"high_{axis}"].minimum(own[f"high_{axis}"])
-            side = high - other[f"low_{axis}"].maximum(own[f"low_{axis}"])
-            sides.append(side.maximum(side.like(0.0)))
-        shared = sides[0] * sides[1]
-        union = own["area"] + other["area"] - shared
-        real = (own["area"] > 0.0) & (other["area"] > 0.0)
-        return real.select(shared / union.eq(0.0).select(1.0, union), 0.0)
 
 
 _LOWEST, _UNORDERED = -1.5e308, -1.7e308
@@ -225,12 +213,7 @@ class ClassBoxes(Value):
         with k.loop(count, step=lanes) as first:
             mask = k.mask(lanes, count - first)
             own = {name: view[first].load(lanes, mask) for name, view in stay.items()}
-            sides = []
-            for axis in "yx":
-                high = own[f"high_{axis}"].minimum(other[f"high_{axis}"])
-                side = high - own[f"low_{axis}"].maximum(other[f"low_{axis}"])
-                sides.append(side.maximum(side.like(0.0)))
-            shared = sides[0] * sides[1]
+            shared = intersection(other, own)
             whole = own["area"] + other["area"] - shared
             found.set(found.get() | (mask & (shared > bound * whole)))
         return found.get().any()

@@ -11,6 +11,8 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import CallTypes, TensorType
 
+from .detection import intersection
+
 
 @frozen
 class BoxesPerClass(Op):
@@ -132,8 +134,7 @@ def _kept(boxes: Array, scores: Array, most: int, overlap: float, least: float |
     for box in order if least is None else order[scores[order] > least]:
         if len(kept) >= most:
             break
-        low, high = np.maximum(boxes[kept, :2], boxes[box, :2]), np.minimum(boxes[kept, 2:], boxes[box, 2:])
-        shared = np.prod(np.maximum(high - low, 0), axis=1)
+        shared = intersection(boxes[box], boxes[kept])
         whole = areas[kept] + areas[box] - shared
         if not (shared > overlap * whole).any():
             kept.append(int(box))

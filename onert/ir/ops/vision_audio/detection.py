@@ -19,11 +19,16 @@ def overlap(box: Array, others: Array) -> Array:
     """Intersection over union of a box [ymin, xmin, ymax, xmax] with others, [n, 4]; 0 for boxes without area."""
     area = _area(box[None])[0]
     areas = _area(others)
-    low, high = np.maximum(others[:, :2], box[:2]), np.minimum(others[:, 2:], box[2:])
-    sides = np.maximum(high - low, 0)
-    shared = sides[:, 0] * sides[:, 1]
+    shared = intersection(box, others)
     union = area + areas - shared
     return np.where((areas > 0) & (area > 0), shared / np.where(union == 0, 1, union), 0)
+
+
+def intersection(box: Array, others: Array) -> Array:
+    """The area that a box [low y, low x, high y, high x] shares with each of the others."""
+    low, high = np.maximum(others[:, :2], box[:2]), np.minimum(others[:, 2:], box[2:])
+    out: Array = np.prod(np.maximum(high - low, 0), axis=1)
+    return out
 
 
 def _area(boxes: Array) -> Any:

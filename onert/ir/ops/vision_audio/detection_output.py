@@ -12,6 +12,8 @@ from onert.ir.op import Op, require
 from onert.ir.shape import num_elements
 from onert.ir.types import CallTypes, TensorType
 
+from .detection import intersection
+
 _MOST = 1 << 20
 _ROW = 7
 
@@ -153,8 +155,7 @@ class DetectionOutput(Op):
 
 def overlaps(box: Array, others: Array) -> Array:
     """Intersection over union of a box with others; 0 if they do not intersect."""
-    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    common = np.prod(np.maximum(high - low, 0), axis=-1)
+    common = intersection(box, others)
     both = _areas(box) + _areas(others) - common
     out: Array = np.divide(common, both, out=np.zeros_like(common), where=(common > 0) & (both > 0))
     return out
