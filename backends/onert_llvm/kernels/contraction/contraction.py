@@ -220,7 +220,7 @@ def store(
     c = task.view("c", ending.element, task.i64("ldc"), 1)
 
     def column(j: int) -> Callable[[Row, Val], None]:
-        final, mask = finished(j), block.own(j)
+        final, mask = finished(j), block.masks[j]
 
         def write(row: Row, sums: Val) -> None:
             value = final(row, sums)

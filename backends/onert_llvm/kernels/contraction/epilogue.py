@@ -90,7 +90,7 @@ class Epilogue(Ending):
         return evaluate(k, self.tree, leaf, acc)
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
-        return self.start(k, task, block.at(vector), k.isa.f32, block.own(vector))
+        return self.start(k, task, block.at(vector), k.isa.f32, block.masks[vector])
 
     def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
         """The sums plus the residual, if there is one."""
@@ -101,7 +101,7 @@ class Epilogue(Ending):
             (matrix,) = row_windows(k, task, (RESIDUAL,)).values()
             for row, own in zip(block.results(), acc, strict=True):
                 for j, x in enumerate(own):
-                    x.set(row.place(matrix, j).load(k.isa.f32, block.own(j)) + x.get())
+                    x.set(row.place(matrix, j).load(k.isa.f32, block.masks[j]) + x.get())
         return [[x.get() for x in row] for row in acc]
 
     def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
@@ -110,7 +110,7 @@ class Epilogue(Ending):
         def column(j: int) -> Finished:
             def value(row: Row, acc: Val) -> Val:
                 others = {n: row.place(v, j) for n, v in matrices.items()}
-                return self.apply(k, task, acc, block.at(j), others, block.own(j), given)
+                return self.apply(k, task, acc, block.at(j), others, block.masks[j], given)
 
             return value
 

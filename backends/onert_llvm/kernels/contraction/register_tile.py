@@ -154,10 +154,6 @@ class Block:
         done = tap * steps
         return lambda step: self.fetch(done + step)
 
-    def own(self, vector: int) -> Val | None:
-        """The mask of one of the tile's registers, None if all of its lanes are columns."""
-        return self.masks[vector]
-
     def among(self, first: int, count: int, room: int) -> Val | None:
         """The mask of bytes in `room` registers, the first `count` of which hold the tile's registers from `first` on;
         None if all are columns. Only for tiles of at most seven registers: lanes are counted in bytes.

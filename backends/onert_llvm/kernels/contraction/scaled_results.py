@@ -44,7 +44,7 @@ class Real(Ending):
         following = self.epilogue.finished(k, task, block)
 
         def column(j: int) -> Finished:
-            after, real = following(j), self.real(k, task, block.at(j), block.own(j))
+            after, real = following(j), self.real(k, task, block.at(j), block.masks[j])
 
             def value(row: Row, sums: Val) -> Val:
                 return self.final(after(row, real(sums - row.more[0] if row.more else sums, row.number)))
