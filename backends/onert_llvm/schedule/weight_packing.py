@@ -226,8 +226,7 @@ def per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
 
 def _placed(values: Array, places: Array | None, isa: Isa) -> Array:
     """Each value in its lane, zeros in lanes without a column."""
-    lanes = isa.f32
-    found = np.arange(-(-len(values) // lanes) * lanes) if places is None else places
+    found = np.arange(isa.whole(len(values))) if places is None else places
     wide = np.float64 if values.dtype.kind == "f" else np.int64
     return np.where(found < len(values), values.astype(wide)[np.minimum(found, len(values) - 1)], wide(0))
 
@@ -270,7 +269,7 @@ def channel_order(channels: int, wide: int, isa: Isa) -> Array:
     The last register overlaps the previous one. If there is only one, lanes beyond `channels` are unused.
     """
     lanes = isa.f32
-    places = np.arange(-(-channels // lanes) * lanes, dtype=np.int64)
+    places = np.arange(isa.whole(channels), dtype=np.int64)
     places[-lanes:] -= min(places[-lanes], -channels % lanes)
     if wide:
         woven = channels // (lanes * wide) * lanes * wide

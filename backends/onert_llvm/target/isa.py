@@ -139,6 +139,10 @@ class Isa(Value):
     def pointer_bytes(self) -> int:
         return 4 if self.architecture.startswith(("arm", "thumb", "wasm32", "riscv32", "i")) else 8
 
+    def whole(self, count: int) -> int:
+        """This many 32-bit lanes, rounded up to whole registers."""
+        return -(-count // self.f32) * self.f32
+
     def lanes(self, bits: int) -> int:
         """How many elements of `bits` bits a register holds."""
         return self.vector_bytes * 8 // bits

@@ -8,6 +8,7 @@ from attrs import evolve
 
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
+from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.target.isa import Isa
@@ -33,3 +34,14 @@ def repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer, 
     spread = own.at(own.view[..., None].broadcast_to(shape))
     move(lowering, at, spread, side(room.pointer, shape, itemsize), (x,))
     return room.pointer, (), (evolve(room, write=False),)
+
+
+def repeat_bytes(
+    lowering: Lowering, at: int, x: int | Access, room: Access, shape: tuple[int, ...], times: int
+) -> Access:
+    """Emit a command that repeats each channel of `x[images, height, width, channels]`, operand or memory, in `room`;
+    returns the memory to read."""
+    place, reads, touched = (lowering.operand(x), (x,), ()) if isinstance(x, int) else (x.pointer, (), (x,))
+    slots: dict[str, Slot] = {"x": place, "out": room.pointer, "width": shape[2] * shape[3], "times": times}
+    lowering.emit(at, RepeatBytes(), slots, shape[0] * shape[1], reads, (), accesses=(*touched, room))
+    return evolve(room, write=False)

@@ -23,7 +23,6 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.extremes import TILES
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
-from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
@@ -31,7 +30,7 @@ from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.schedule.winograd import MOST_PIECES
 
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
-from .depthwise import sliding
+from .depthwise import repeat_bytes, sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
@@ -64,8 +63,8 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
 
 def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
     """The column sums of `weights[taps, k, n]` and their scales, padded to whole registers."""
-    n, lanes = weights.shape[2], lowering.isa.f32
-    sums, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
+    n = weights.shape[2]
+    sums, factors = (np.zeros(lowering.isa.whole(n), t) for t in (np.int32, np.float32))
     sums[:n] = weights.astype(np.int64).sum((0, 1))
     factors[:n] = scales
     return {"sums": lowering.constant(sums), "filter_scales": lowering.constant(factors)}
@@ -246,6 +245,4 @@ def _repeated(lowering: Lowering, at: int, x: int, images: int, times: int) -> Q
         return quantized(lowering, at, x, images, shape[3], asymmetric=True)
     found = quantized(lowering, at, x, images, shape[3] * times, True, math.prod(shape) * times)
     (room,), (values, *_) = found.more, found.accesses
-    slots: dict[str, Slot] = {"x": values.pointer, "out": room.pointer, "width": shape[2] * shape[3], "times": times}
-    lowering.emit(at, RepeatBytes(), slots, images * shape[1], (), (), accesses=(values, room))
-    return found.instead(evolve(room, write=False), found.size * times)
+    return found.instead(repeat_bytes(lowering, at, values, room, shape, times), found.size * times)

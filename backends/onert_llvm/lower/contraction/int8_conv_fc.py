@@ -20,7 +20,6 @@ from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
-from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
@@ -32,7 +31,7 @@ from onert_llvm.target.isa import Lookup
 
 from . import int8_filters
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
-from .depthwise import sliding
+from .depthwise import repeat_bytes, sliding
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
@@ -218,13 +217,5 @@ lower_convolution, lower_fully_connected, lower_depthwise = map(_with_chain, (co
 def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:
     """The input with each channel repeated as often as it has filters, as memory to read."""
     shape = lowering.shape(layer.source)
-    rows, width = shape[0] * shape[1], shape[2] * shape[3]
-    (access,) = lowering.scratch(rows * width * times)
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(layer.source),
-        "out": access.pointer,
-        "width": width,
-        "times": times,
-    }
-    lowering.emit(layer.operation, RepeatBytes(), slots, rows, (layer.source,), (), accesses=(access,))
-    return evolve(access, write=False)
+    (room,) = lowering.scratch(math.prod(shape) * times)
+    return repeat_bytes(lowering, layer.operation, layer.source, room, shape, times)

@@ -17,8 +17,6 @@ from onert_llvm.kernels.recurrent.lstm import CELL, FORGET, INPUT, OUTPUT, Lstm
 from onert_llvm.kernels.recurrent.matvec import Matrix
 from onert_llvm.lower.command_builder import Lowering
 
-from .weights import whole
-
 GATES = (INPUT, FORGET, CELL, OUTPUT)
 """The gates, in the order of `Parts`."""
 
@@ -101,10 +99,10 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     x, h, c = (needed(operation.inputs[i]) for i in STATES)
     layout = sequences(lowering.shape(x), op.time_major)
     cells, isa = layer.cells, lowering.isa
-    padded = whole(cells, isa)
+    padded = isa.whole(cells)
     width = len(layer.gates) * padded
     outputs = lowering.shape(operation.outputs[0])[-1]
-    own = width + 2 * padded + (whole(-(-max(outputs, cells) // 4), isa) if layer.bytes_beside else 0)
+    own = width + 2 * padded + (isa.whole(-(-max(outputs, cells) // 4)) if layer.bytes_beside else 0)
     algorithm, slots = layer.kernel()
     items = layer.together(layout.batch)
     others = items > 1 and (is_symbolic(layout.batch) or layout.batch % items != 0)

@@ -25,7 +25,7 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from .lstm import STATES
 from .lstm import lower as lower_layer
 from .lstm_float import Floats
-from .weights import matrix_int8, side_by_side, whole
+from .weights import matrix_int8, side_by_side
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
@@ -101,6 +101,6 @@ class _Quantizing(Floats):
         isa = self.lowering.isa
         turned = [filter_values(needed(w)).T for w in weights]
         scales = [
-            np.full(whole(w.shape[1], isa), needed(k).scale, np.float32) for w, k in zip(turned, kinds, strict=True)
+            np.full(isa.whole(w.shape[1]), needed(k).scale, np.float32) for w, k in zip(turned, kinds, strict=True)
         ]
         return side_by_side(turned, isa), np.concatenate(scales)

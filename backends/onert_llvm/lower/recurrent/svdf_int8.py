@@ -21,7 +21,7 @@ from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_produc
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
-from .weights import side_by_side, whole
+from .weights import side_by_side
 
 
 def why_not(op: SVDF, types: CallTypes) -> str | None:
@@ -43,7 +43,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     y, state_out = operation.outputs
     batch, depth = lowering.shape(x)
     filters, memory = lowering.shape(time)
-    units, padded = filters // op.rank, whole(filters, isa)
+    units, padded = filters // op.rank, isa.whole(filters)
     newest, sums = lowering.scratch(4 * batch * padded, 4 * batch * padded)
     kinds = [lowering.type(i) for i in (x, feature, time, state, y)]
 

@@ -24,14 +24,9 @@ from onert_llvm.schedule.weight_packing import pack_int8
 from onert_llvm.target.isa import Isa
 
 
-def whole(count: int, isa: Isa) -> int:
-    """This many 32-bit lanes, rounded up to whole registers."""
-    return -(-count // isa.f32) * isa.f32
-
-
 def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
     """Arrays `[..., n]` concatenated along their last axis, each padded with zeros to whole registers."""
-    width = whole(parts[0].shape[-1], isa)
+    width = isa.whole(parts[0].shape[-1])
     out = np.zeros((*parts[0].shape[:-1], len(parts) * width), parts[0].dtype)
     for i, part in enumerate(parts):
         out[..., i * width : i * width + part.shape[-1]] = part

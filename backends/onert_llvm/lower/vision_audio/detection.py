@@ -42,8 +42,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     at, operation, op = lowering.single(operations, DetectionPostProcess)
     encodings, scores, anchors = operation.used
     _, count, classes = lowering.shape(scores)
-    lanes = lowering.isa.f32
-    room = -(-count // lanes) * lanes
+    room = lowering.isa.whole(count)
     best, label, work = lowering.scratch(4 * count, 4 * count, 4 * _WORK * room)
     own: dict[str, Slot] = {
         "width": classes,

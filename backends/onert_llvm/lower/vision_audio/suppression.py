@@ -31,8 +31,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     at, operation, _ = lowering.single(operations, NonMaxSuppression)
     boxes, scores, _, iou, threshold, *sigma = operation.used
     indices, *kept, found = operation.outputs
-    count, lanes = lowering.shape(boxes)[0], lowering.isa.f32
-    room = -(-count // lanes) * lanes
+    count = lowering.shape(boxes)[0]
+    room = lowering.isa.whole(count)
     work, left = lowering.scratch(4 * _FIELDS * room, 8 * room)
     slots: dict[str, Slot] = {
         "work": work.pointer,
@@ -66,7 +66,7 @@ def lower_classes(lowering: Lowering, operations: Sequence[int]) -> None:
     reads = {name: i for name, i in zip(names, operation.inputs, strict=False) if i is not None}
     found, count = operation.outputs
     pictures, classes, own = lowering.shape(reads["scores"])
-    room = -(-own // lowering.isa.f32) * lowering.isa.f32
+    room = lowering.isa.whole(own)
     more = room + lowering.isa.f32  # the kernel also stores what follows the last score
     work, left, tops, places = lowering.scratch(8 * _FIELDS * room, 8 * more, 8 * more, 8 * more)
     slots: dict[str, Slot] = {

@@ -93,7 +93,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         kind, reads, extra, depth = Terms.PAIRED, [], (made.left, made.right), depth // 2
         source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
     elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # without masks, a row's tail cannot be loaded
-        ldb = -(-n // isa.f32) * isa.f32
+        ldb = isa.whole(n)
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)

@@ -133,7 +133,7 @@ def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bo
 
 def _padded(lowering: Lowering, sides: Sides) -> int:
     """The number of columns, rounded up to whole registers."""
-    return -(-sides.n // lowering.isa.f32) * lowering.isa.f32
+    return lowering.isa.whole(sides.n)
 
 
 def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:

@@ -36,10 +36,10 @@ def worth_pairs(lowering: Lowering, op: BatchMatMul, m: int, depth: int, n: int)
 
 def paired(lowering: Lowering, at: int, op: BatchMatMul, x: int, y: int) -> Pairs:
     """Emit the commands that round both sides, in scratch memory that nothing else in the operation uses."""
-    left, right, lanes = lowering.shape(x), lowering.shape(y), lowering.isa.f32
+    left, right = lowering.shape(x), lowering.shape(y)
     rows, depth, count = math.prod(left[:-1]), left[-1], math.prod(right[:-2])
     n, steps = right[-2] if op.adjoint_y else right[-1], depth // 2
-    ldb = -(-n // lanes) * lanes
+    ldb = lowering.isa.whole(n)
     turned = count * n * steps * 4 if op.adjoint_y else 0
     own, other, room = lowering.scratch(rows * steps * 4, count * steps * ldb * 4, turned)
     own = rounded_rows(lowering, at, lowering.operand(x), (rows, depth, depth), (x,), own)

@@ -64,7 +64,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     signed, rest = source.dtype is DType.INT8, depth % isa.group
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=0)
-    across, wide = panels(n, tile.columns, isa), -(-n // isa.f32) * isa.f32
+    across, wide = panels(n, tile.columns, isa), isa.whole(n)
     work = row_work(shape, tile, across, depth, lowering.isa, lowering.threads, products)
     panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
     packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)

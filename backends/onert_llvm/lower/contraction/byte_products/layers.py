@@ -152,8 +152,8 @@ def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[
 
 def columns(lowering: Lowering, x: int, w: int, weights: Array) -> dict[str, Slot]:
     """The initial accumulators and the factors of the columns of `weights[taps, k, n]`, in whole registers."""
-    n, lanes, source = weights.shape[2], lowering.isa.f32, lowering.type(x)
-    start, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
+    n, source = weights.shape[2], lowering.type(x)
+    start, factors = (np.zeros(lowering.isa.whole(n), t) for t in (np.int32, np.float32))
     moved = _zero(source) + offset(lowering.isa, source.dtype is DType.INT8)
     start[:n] = -moved * weights.astype(np.int64).sum((0, 1))
     scales = lowering.type(w).quantization
