@@ -279,7 +279,7 @@ class Lowering:
     def include(self, operation: int, inner: Lowered) -> tuple[tuple[Pointer, ...], Pointer]:
         """Take over the constants and checks of an operation's inner graph; returns their new pointers."""
         reports = self.reports
-        self._checks += (Check(f"{self.operation(operation)}, in it {c.place}", c.rule) for c in inner.checks)
+        self._checks += (Check(f"{c.place} in {self.operation(operation)}", c.rule) for c in inner.checks)
         return tuple(self.constant(array) for array in inner.constants), reports
 
     def emit(

@@ -14,7 +14,6 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
-from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import hint, is_symbolic
@@ -56,9 +55,7 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not move the elements; None if it does."""
     known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
-    specifiers = (1,) if isinstance(op, Reshape) else known  # the shape of a scalar is an empty operand
-    moved = [t for i, t in enumerate(types.inputs) if i not in specifiers]
-    if any(t is not None and t.dtype.is_handle for t in (*moved, *types.outputs)):
+    if any(t is not None and t.dtype.is_handle for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
         return "elements of this size have no native form"
