@@ -89,6 +89,11 @@ def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(sorted({normalize_axis(int(a), rank) for a in axes}))
 
 
+def times(d: Dim, by: int) -> Dim:
+    """A dimension multiplied by a factor."""
+    return None if d is None else d * by
+
+
 def span(part: slice, size: int) -> tuple[int, int, int]:
     """The first index, number of elements and step of a slice of an axis of `size` elements, by Python's rules."""
     step = 1 if part.step is None else part.step

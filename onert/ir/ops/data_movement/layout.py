@@ -43,10 +43,6 @@ def _block(size: int) -> None:
     require(size >= 1, f"block_size is {size}, expected at least 1")
 
 
-def _times(d: Dim, by: int) -> Dim:
-    return None if d is None else d * by
-
-
 def _parts(d: Dim, by: int, what: str) -> Dim:
     if d is None:
         return None
@@ -69,7 +65,7 @@ class SpaceToDepth(OnStored):
         require(x.rank == 4, f"x has rank {x.rank}, expected 4")
         n, h, w, c = x.shape
         b = self.block_size
-        return x.result((n, _parts(h, b, "the height"), _parts(w, b, "the width"), _times(c, b * b)))
+        return x.result((n, _parts(h, b, "the height"), _parts(w, b, "the width"), shapes.times(c, b * b)))
 
     def evaluate(self, x: Array) -> Array:
         n, h, w, c = x.shape
@@ -92,7 +88,7 @@ class DepthToSpace(OnStored):
         require(x.rank == 4, f"x has rank {x.rank}, expected 4")
         n, h, w, c = x.shape
         b = self.block_size
-        return x.result((n, _times(h, b), _times(w, b), _parts(c, b * b, "the number of channels")))
+        return x.result((n, shapes.times(h, b), shapes.times(w, b), _parts(c, b * b, "the number of channels")))
 
     def evaluate(self, x: Array) -> Array:
         n, h, w, c = x.shape
@@ -154,7 +150,7 @@ class SpaceToBatchND(OnStored):
         ]
         batch = x[0]
         for s in sizes:
-            batch = _times(batch, s)
+            batch = shapes.times(batch, s)
         return (batch, *spatial, x[-1])
 
     def evaluate(self, x: Array, block_shape: Array, paddings: Array, zero: int = 0) -> Array:

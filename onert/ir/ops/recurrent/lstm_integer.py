@@ -188,7 +188,7 @@ class WideGates:
         to_output = multiplier(np.float32(kind.scale) * scale / np.float32(self.ends[1].scale))
         total = sums(stored, -zero, self.elements.projection, self.elements.projection_bias)
         out = saturate(scaled(total, to_output) + self.ends[1].zero_point, 8)
-        return clipped(out, stored_clip(self.clips[1], self.ends[3].scale, 8) if self.clips[1] > 0 else 0)
+        return clipped(out, stored_clip(self.clips[1], self.ends[3].scale, 8))
 
     def _gate(self, at: int) -> _Gate:
         elements, kinds = self.elements, self.kinds

@@ -125,7 +125,7 @@ class NarrowGates:
         kind, h = needed(self.kinds.projection), self.ends[1]
         by = multiplier(float(np.float32(kind.scale)) * 2.0**-15 / float(np.float32(h.scale)))
         out = saturate(multiply_by_quantized_multiplier_64(total, by.mantissa, by.shift) + h.zero_point, 8)
-        bound = stored_clip(self.clips[1], self.ends[3].scale, 8) if self.clips[1] > 0 else 0
+        bound = stored_clip(self.clips[1], self.ends[3].scale, 8)
         return clipped(out, bound).astype(np.int8)
 
     def _gate(self, at: int) -> _Gate:

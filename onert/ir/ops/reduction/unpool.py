@@ -13,7 +13,7 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import require_strides
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding, Tap, Window, output_dim, require_step
-from onert.ir.shape import Dim, Shape
+from onert.ir.shape import Shape, times
 from onert.ir.types import TensorType
 
 
@@ -125,7 +125,7 @@ class MaxUnpool2D(IndexedPool):
         )
         require(same, f"indices are {indices}, expected the input's shape {x}")
         return x.result(
-            (x.shape[0], _times(x.shape[1], self.filter_height), _times(x.shape[2], self.filter_width), x.shape[3])
+            (x.shape[0], times(x.shape[1], self.filter_height), times(x.shape[2], self.filter_width), x.shape[3])
         )
 
     def evaluate(self, x: Array, indices: Array) -> Array:
@@ -142,7 +142,3 @@ class MaxUnpool2D(IndexedPool):
         item, _, _, channel = np.nonzero(inside)
         out[item, at_row[inside], at_column[inside], channel] = x[inside]
         return out
-
-
-def _times(size: Dim, factor: int) -> Dim:
-    return None if size is None else size * factor

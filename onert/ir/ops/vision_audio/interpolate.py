@@ -275,16 +275,16 @@ class Interpolate(Op):
         first = np.floor(where).astype(np.int64)
         taps = first[:, None] + np.arange(1 - radius, radius + 1)
         distance = np.abs(taps - where[:, None]) * narrow
-        shares = np.maximum(1 - distance, 0) if reach == 1 else self._cubic(distance)
+        shares = np.maximum(1 - distance, 0) if reach == 1 else keys_cubic(distance, self.cubic)
         return taps, shares / shares.sum(axis=1, keepdims=True) if narrow < 1 else shares
 
-    def _cubic(self, t: Array) -> Array:
-        """Keys' cubic convolution kernel."""
-        a = self.cubic
-        inner = ((a + 2) * t - (a + 3)) * t * t + 1
-        outer = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-        out: Array = np.where(t <= 1, inner, np.where(t < 2, outer, 0.0))
-        return out
+
+def keys_cubic(t: Array, a: float) -> Array:
+    """Keys' cubic convolution kernel at distances `t`."""
+    inner = ((a + 2) * t - (a + 3)) * t * t + 1
+    outer = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    out: Array = np.where(t <= 1, inner, np.where(t < 2, outer, 0.0))
+    return out
 
 
 def scaled_length(length: int, scale: float) -> int:

@@ -16,6 +16,8 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
+from .interpolate import keys_cubic
+
 
 class Sampling(Enum):
     """How values between grid points are interpolated along each axis."""
@@ -45,15 +47,7 @@ def _taps(at: Array, sampling: Sampling) -> Taps:
     first, t = low.astype(np.int64), at - low
     if sampling is Sampling.LINEAR:
         return [(first, 1 - t), (first + 1, t)]
-    return [(first + k, _cubic(t - k)) for k in (-1, 0, 1, 2)]
-
-
-def _cubic(t: Array) -> Array:
-    """Keys' cubic convolution kernel with a = -0.75."""
-    a, x = -0.75, np.abs(t)
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+    return [(first + k, keys_cubic(np.abs(t - k), -0.75)) for k in (-1, 0, 1, 2)]
 
 
 def _inside(places: Array, size: int, outside: Outside, *, corners: bool) -> tuple[Array, Array]:
