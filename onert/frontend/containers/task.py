@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import Format
-from onert.frontend.nnpackage.zip_archive import open_zip_archive
+from onert.frontend.nnpackage.zip_archive import TASK, ZIP, open_zip_archive
 from onert.ir import ModelError
 
 from .contained_models import MAX_MODELS, by_name, main_model
-
-SUFFIX = ".task"
-_ZIP = b"PK\x03\x04"
 
 
 def models(data: Data) -> dict[str, Data]:
@@ -27,6 +24,6 @@ def models(data: Data) -> dict[str, Data]:
 
 FORMAT = Format(
     "task",
-    lambda head, path: path is not None and path.suffix == SUFFIX and head.startswith(_ZIP),
+    lambda head, path: path is not None and path.suffix == TASK and head.startswith(ZIP),
     lambda data, path: main_model(models(data), path),
 )

@@ -15,17 +15,17 @@ from onert.ir.content import Content, Held, Models, Source
 
 from .archive import Archive, Directory, open_zip
 from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse_manifest
+from .zip_archive import TASK, ZIP
 
 MANIFEST = "metadata/MANIFEST"
 MAX_MODELS = 256
-"""The maximum number of different models, and of configuration files, in a package."""
-_ZIP = b"PK\x03\x04"
+"""The maximum number of different models in a package."""
 
 
 def _recognize(head: bytes, path: Path | None) -> bool:
     if path is not None and path.is_dir():
         return (path / MANIFEST).is_file()
-    return head.startswith(_ZIP) and (path is None or path.suffix != ".task")  # those are MediaPipe's
+    return head.startswith(ZIP) and (path is None or path.suffix != TASK)
 
 
 def open_archive(content: Data, path: Path | None) -> Archive:
@@ -79,8 +79,6 @@ def _is_plain(manifest: Manifest) -> bool:
 
 def _package(models: Models | Content, path: Path | None, archive: Archive, manifest: Manifest) -> Package:
     config: dict[str, str] = {}
-    if len(manifest.configs) > MAX_MODELS:
-        raise ModelError(f"MANIFEST names {len(manifest.configs)} configs, more than {MAX_MODELS}")
     for name in manifest.configs:
         config.update(parse_config(archive.read(f"metadata/{name}", MAX_CONFIG_BYTES)))
     return Package(

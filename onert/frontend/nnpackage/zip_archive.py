@@ -24,6 +24,8 @@ try:
 except ImportError:  # Python was built without it
     lzma = None  # type: ignore[assignment]
 
+ZIP, TASK = b"PK\x03\x04", ".task"
+"""How archives begin, and the suffix of those that are MediaPipe's task bundles, not packages."""
 _DAMAGED: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
 """Exceptions that decoders raise for malformed data."""
 if lzma is not None:
@@ -224,7 +226,7 @@ def _packed(data: Data, member: Member) -> Data:
         raise ModelError("it lies outside of the archive")
     fields = _LOCAL.unpack_from(data, member.header)
     name_length, extra_length = fields[9:11]
-    if fields[0] != b"PK\x03\x04" or bytes(data[start : start + name_length]) != member.name:
+    if fields[0] != ZIP or bytes(data[start : start + name_length]) != member.name:
         raise ModelError("the archive's directory does not point to it")
     if (member.flags | fields[2]) & _UNREADABLE:
         raise ModelError("it is encrypted or a patch")

@@ -29,9 +29,6 @@ from .node import (
 )
 from .table import TABLE
 
-NEWEST = 28
-"""The newest supported opset of ai.onnx."""
-
 
 @define(eq=False)
 class Context:

@@ -13,8 +13,9 @@ from onert.ir.process.budget import Budget
 
 from .draft import Draft
 from .elements import Storage
-from .graph import NEWEST, Context, Scope, own_results
+from .graph import Context, Scope, own_results
 from .messages import Columns, Graph, Model, Node, ValueDeclaration, columns, read_model
+from .node import NEWEST
 from .runtime_values import operand_of, value_of
 from .table import TABLE
 from .wire import Message, budget

@@ -17,6 +17,9 @@ from .draft import Draft
 from .element_types import element_type
 from .messages import Attribute, Graph, Kind, SparseTensor, Tensor, ValueType
 
+NEWEST = 28
+"""The newest supported opset of ai.onnx."""
+
 
 @frozen(eq=False)
 class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apart from collections.abc

@@ -7,13 +7,13 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
+from onert.frontend.flatbuffer import LETTERS
 from onert.ir import ModelError
 from onert.ir.process.budget import Budget
 
 Map = Mapping[str, Any]
 
 _DEPTH = 16
-_LETTERS = 16
 _READING = "reading its custom options"
 
 
@@ -38,12 +38,12 @@ def _value(reference: Any, depth: int, budget: Budget, size: int) -> Any:
     """Decode the value at a reference, with at most `depth` nested vectors, in options of `size` bytes."""
     budget.spend(1, _READING)
     if reference.IsString or reference.IsKey or reference.IsBlob:
-        budget.spend(size // _LETTERS, _READING)  # the end of a key is searched for in all following bytes
+        budget.spend(size // LETTERS, _READING)  # the end of a key is searched for in all following bytes
         return reference.Value
     if reference.IsTypedVector or reference.IsFixedTypedVector:
         vector = reference.AsTypedVector if reference.IsTypedVector else reference.AsFixedTypedVector
         of_keys = vector.ElementType in (flexbuffers.Type.KEY, flexbuffers.Type.STRING)
-        budget.spend(len(vector) * (1 + (size // _LETTERS if of_keys else 0)), _READING)
+        budget.spend(len(vector) * (1 + (size // LETTERS if of_keys else 0)), _READING)
         return vector.Value
     if not reference.IsVector:
         return reference.Value

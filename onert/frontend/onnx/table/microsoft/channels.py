@@ -9,7 +9,7 @@ from attrs import evolve
 
 from onert.frontend.onnx.building import to_channels_first, to_channels_last
 from onert.frontend.onnx.expression import Expression, operand
-from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.node import NEWEST, Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
 from onert.ir import DType, ModelError
@@ -18,7 +18,6 @@ from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
 from .fused import TABLE as FUSED
-from .standard import NEWEST
 
 
 def _convolved(node: Node) -> int:

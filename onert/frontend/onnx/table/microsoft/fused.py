@@ -8,7 +8,7 @@ from functools import partial
 from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression, operand
-from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.node import NEWEST, Importer, Node
 from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
 from onert.frontend.onnx.table.layers.normalization import mean_of, standardized
@@ -19,7 +19,7 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 from . import DOMAIN
-from .standard import NEWEST, as_standard
+from .standard import as_standard
 
 
 def _transpose_by(node: Node, x: Expression, name: str, batches: str) -> Expression:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression, operand
-from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.node import NEWEST, Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
 from onert.frontend.onnx.table.elements.quantization import saturate
@@ -20,7 +20,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
-from .standard import NEWEST, channels_first
+from .standard import channels_first
 
 
 def _operand(node: Node, index: int) -> Expression:

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from onert.frontend.onnx.building import to_channels_first, to_channels_last
 from onert.frontend.onnx.expression import Expression, operand
-from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.node import NEWEST, Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.indexing import TABLE as INDEXING
 from onert.frontend.onnx.table.elements.padding import TABLE as PADDING
@@ -20,9 +20,6 @@ from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 from . import DOMAIN
-
-NEWEST = 28
-"""The version of ONNX's operators that they correspond to."""
 
 
 def as_standard(importer: Importer) -> Importer:
@@ -75,11 +72,6 @@ def _scaled_silu(node: Node) -> int:
     return (scaled * scaled.unary(UnaryKind.LOGISTIC)).operand
 
 
-def _sampled(node: Node) -> int:
-    """GridSample in its original form, whose modes have other names."""
-    return VISION["", "GridSample"](node)  # type: ignore[return-value]
-
-
 def _wide_product(node: Node) -> int:
     """The product of 16-bit integers with 32-bit sums."""
     x, y = (operand(node, at).cast(DType.INT32) for at in range(2))
@@ -93,7 +85,7 @@ _IMPORTERS: dict[str, Importer] = {
     "GatedAdd": _gated_sum,
     "GatherND": as_standard(INDEXING["", "GatherND"]),
     "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),
-    "GridSample": _sampled,
+    "GridSample": VISION["", "GridSample"],  # in its original form, whose modes have other names
     "LayerNormalization": as_standard(NORMALIZATIONS["", "LayerNormalization"]),
     "MatMulInteger16": _wide_product,
     "NhwcMaxPool": channels_first(POOLS["", "MaxPool"], always=True),
