@@ -132,9 +132,7 @@ def reshape_by(d: Draft, x: int, shape: int) -> int:
     known = d.known_elements(shape)
     if known is not None:
         entries = [None if v is None else int(v) for v in known.reshape(-1)]
-        if None not in entries:
-            return d.add(Reshape(tuple(v for v in entries if v is not None)), x)
-        if entries.count(None) == 1 and all(v is None or v > 0 for v in entries):
+        if None not in entries or (entries.count(None) == 1 and all(v is None or v > 0 for v in entries)):
             return d.add(Reshape(tuple(-1 if v is None else v for v in entries)), x)
     found = d.add(Reshape(), x, shape)
     if known is not None:  # declare the sizes that are known

@@ -56,10 +56,6 @@ class Message:
         """Whether the field is present."""
         return number in self._fields
 
-    def numbers(self) -> tuple[int, ...]:
-        """The numbers of the fields that are present."""
-        return tuple(self._fields)
-
     def _last(self, number: int, wire: int) -> Field | None:
         found = self._fields.get(number)
         if found is None:

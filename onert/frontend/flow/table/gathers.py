@@ -125,6 +125,9 @@ def _one_hot(e: Emitter, node: Node) -> int:
     if depth is None or not 0 <= depth < 1 << 31:
         raise RuleError(f"attribute 'depth' is {depth}, expected a number of classes")
     index = node.inputs[0]
+    if not e.dtype(index).is_integer:
+        raise RuleError(f"the index is of type {e.dtype(index).text}, expected integers")
+    index = index if e.dtype(index) is DType.INT64 else e.cast(index, DType.INT32)
     size = e.constant(np.array(depth, np.int32))
     if len(node.inputs) == 1:
         one = np.array(1, node.result.dtype.numpy)
@@ -135,25 +138,11 @@ def _one_hot(e: Emitter, node: Node) -> int:
     return e.add(Select(), wide, value, e.like(value, 0))
 
 
-def _one_hot_type(rule: Rule) -> Rule:
-    """The rule with its indices cast to int32 unless they are int64."""
-
-    def wrapped(e: Emitter, node: Node) -> int:
-        index = node.input(0)
-        if not e.dtype(index).is_integer:
-            raise RuleError(f"the index is of type {e.dtype(index).text}, expected integers")
-        cast = e.cast(index, DType.INT32) if e.dtype(index) is not DType.INT64 else index
-        found = rule(e, Node(node.type, (cast, *node.inputs[1:]), node.results, node.attributes))
-        return found if isinstance(found, int) else found[0]
-
-    return wrapped
-
-
 RULES: Mapping[str, Rule] = {
     "Gather": _gather,
     "GatherSum": partial(_pool, Reduction.SUM),
     "GatherAvg": partial(_pool, Reduction.MEAN),
     "GatherMax": partial(_pool, Reduction.MAX),
     "Scatter": _scatter,
-    "OneHot": _one_hot_type(_one_hot),
+    "OneHot": _one_hot,
 }

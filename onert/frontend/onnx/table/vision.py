@@ -57,10 +57,9 @@ def _affine_grid(node: Node) -> int:
 
 
 def _roi_align(node: Node) -> int:
-    mode = node.text("mode", "avg")
-    where = node.text("coordinate_transformation_mode", "half_pixel" if node.version >= 16 else "output_half_pixel")
-    if mode not in ("avg", "max") or where not in ("half_pixel", "output_half_pixel"):
-        raise ModelError(f"mode is {mode!r} and coordinate_transformation_mode {where!r}, which ONNX does not define")
+    mode = node.choice("mode", ("avg", "max"), "avg")
+    places = ("half_pixel", "output_half_pixel")
+    where = node.choice("coordinate_transformation_mode", places, places[node.version < 16])
     rows, columns = node.integer("output_height", 1), node.integer("output_width", 1)
     op = RoiAlign(
         rows,

@@ -155,7 +155,6 @@ def _concat(site: Site) -> Sequence[int]:
 
 def _split(site: Site) -> Sequence[int]:
     """Split into parts of the given sizes, or into equal ones if there are none."""
-    g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
     sizes = site.integer_list("parts")
@@ -164,14 +163,11 @@ def _split(site: Site) -> Sequence[int]:
         if shape[axis] % count:
             raise ModelError(f"axis {axis} of {list(shape)} is not divisible into {count} parts")
         sizes = (shape[axis] // count,) * count
-    if len(sizes) != count:
-        raise ModelError(f"there are {len(sizes)} parts for {count} outputs")
-    return g.add_many(SplitV(count), site.x, g.integers(sizes), g.integers([axis]))
+    return _parts(site, axis, sizes)
 
 
 def _split_evenly(site: Site) -> Sequence[int]:
     """Split into parts of the given sizes, or of one size, where the last part may be smaller."""
-    g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
     sizes = site.integer_list("parts")
@@ -180,8 +176,13 @@ def _split_evenly(site: Site) -> Sequence[int]:
         if size < 1:
             raise ModelError(f"parts have the size {size}, expected at least 1")
         sizes = tuple(min(size, shape[axis] - at) for at in range(0, shape[axis], size)[: len(site.layer.outputs) + 1])
+    return _parts(site, axis, sizes)
+
+
+def _parts(site: Site, axis: int, sizes: Sequence[int]) -> Sequence[int]:
     if len(sizes) != len(site.layer.outputs):
         raise ModelError(f"there are {len(sizes)} parts for {len(site.layer.outputs)} outputs")
+    g = site.graph
     return g.add_many(SplitV(len(sizes)), site.x, g.integers(sizes), g.integers([axis]))
 
 
