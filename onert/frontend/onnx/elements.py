@@ -83,8 +83,7 @@ class Storage:
     def _from_fields(self, tensor: Tensor, dtype: DType, count: int) -> Array:
         fields = tensor.fields
         if dtype is DType.STRING:
-            found: Array = np.empty(len(strings := fields.strings(6)), object)
-            found[:] = strings
+            found: Array = np.array(fields.strings(6), object)
         elif dtype in (DType.FLOAT32, DType.COMPLEX64):
             found = fields.reals(4)
         elif dtype in (DType.FLOAT64, DType.COMPLEX128):

@@ -42,10 +42,7 @@ class SkipGram(Op):
         return TensorType(DType.STRING, (len(self._grams(sentence.value)),))
 
     def evaluate(self, sentence: Array) -> Array:
-        found = self._grams(sentence)
-        out = np.empty(len(found), object)
-        out[:] = found
-        return out
+        return np.array(self._grams(sentence), object)
 
     def _grams(self, sentence: Array) -> list[bytes]:
         words = bytes(sentence.reshape(-1)[0]).split()

@@ -31,9 +31,7 @@ def text(element: object) -> str:
 
 def elements(found: list[str] | list[bytes], shape: tuple[int, ...]) -> Array:
     """An array of string elements."""
-    out = np.empty(len(found), object)
-    out[:] = [each.encode() if isinstance(each, str) else each for each in found]
-    return out.reshape(shape)
+    return np.array([each.encode() if isinstance(each, str) else each for each in found], object).reshape(shape)
 
 
 def _longest(rows: list[list[str]]) -> int:

@@ -155,10 +155,7 @@ def _listed(node: Node, side: str) -> tuple[Array, DType]:
         name = f"{side}_{suffix}"
         if node.has_attribute(name):
             if dtype is DType.STRING:
-                texts = node.texts(name)
-                found: Array = np.empty(len(texts), object)
-                found[:] = [t.encode() for t in texts]
-                return found, dtype
+                return np.array([t.encode() for t in node.texts(name)], object), dtype
             return np.array(node.integers(name) if dtype is DType.INT64 else node.numbers(name), dtype.numpy), dtype
     return _class_list(node, side)
 
@@ -169,9 +166,7 @@ def _class_list(node: Node, side: str) -> tuple[Array, DType]:
     if not texts:
         raise ModelError(f"has no {side}")
     if (side == "keys") is (node.type(0).dtype is DType.STRING):
-        found: Array = np.empty(len(texts), object)
-        found[:] = [t.encode() for t in texts]
-        return found, DType.STRING
+        return np.array([t.encode() for t in texts], object), DType.STRING
     return np.arange(len(texts), dtype=np.int64), DType.INT64
 
 
@@ -192,8 +187,7 @@ def _categories(node: Node) -> int:
     integers = node.integers("cats_int64s") or ()
     if len(texts) != len(integers):
         raise ModelError(f"there are {len(texts)} strings and {len(integers)} integers")
-    words: Array = np.empty(len(texts), object)
-    words[:] = [t.encode() for t in texts]
+    words = np.array([t.encode() for t in texts], object)
     numbers = d.constant(np.array(integers, np.int64))
     if node.type(0).dtype is DType.STRING:
         rest = d.constant(node.integer("default_int64", -1), DType.INT64)

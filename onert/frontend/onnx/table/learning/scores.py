@@ -55,9 +55,7 @@ def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | Non
     """The class labels in a node's attributes; None if there are none."""
     texts = node.texts(strings)
     if texts:
-        found: Array = np.empty(len(texts), object)
-        found[:] = [t.encode() for t in texts]
-        return found, DType.STRING
+        return np.array([t.encode() for t in texts], object), DType.STRING
     numbers = node.integers(integers)
     return None if not numbers else (np.array(numbers, np.int64), DType.INT64)
 
