@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable
-from weakref import WeakSet, ref
+from weakref import ref
+
+from onert.ir.process.forks import forgotten_by
 
 
 class Holders:
@@ -86,15 +87,7 @@ class Ended:
         self._hold.__exit__()
 
 
-_ALL: WeakSet[Holders] = WeakSet()
-
-
-def _forget() -> None:
-    for each in tuple(_ALL):
-        each.forget()
-
-
-os.register_at_fork(after_in_child=_forget)
+_ALL = forgotten_by(Holders.forget)
 
 
 def _disable() -> None:

@@ -7,13 +7,13 @@ exception has left it. Neither needs any bookkeeping. A caller that finds the ge
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any
-from weakref import WeakSet
+
+from onert.ir.process.forks import forgotten_by
 
 Body = Generator[None, Any, None]
 
@@ -134,15 +134,7 @@ class Exclusive:
             self._round.lost = True
 
 
-_ALL: WeakSet[Exclusive] = WeakSet()
-
-
-def _forget_others() -> None:
-    for each in tuple(_ALL):
-        each.forget_others()
-
-
-os.register_at_fork(after_in_child=_forget_others)
+_ALL = forgotten_by(Exclusive.forget_others)
 
 
 def _one_by_one() -> Body:

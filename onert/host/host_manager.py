@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import count
@@ -10,10 +9,11 @@ from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
-from weakref import WeakSet, finalize
+from weakref import finalize
 
 from onert.compiler import Options
 from onert.ir import ExecutionError, Package
+from onert.ir.process.forks import forgotten_by
 
 from .dag import DAG
 from .device_config import DeviceConfig
@@ -365,12 +365,4 @@ def _failed(error: Exception, callback: Callback | None) -> Future[Outputs]:
     return future
 
 
-_HOSTS: WeakSet[HostManager] = WeakSet()
-
-
-def _forget() -> None:
-    for each in tuple(_HOSTS):
-        each._forget()
-
-
-os.register_at_fork(after_in_child=_forget)
+_HOSTS = forgotten_by(HostManager._forget)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Thread, current_thread
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 from onert.host.errors import DeviceLostError, HostError, RequestRefusedError
 from onert.host.line import Call, Done, Line, Made, Offer
+from onert.ir.process.forks import forgotten_by
 
 _LOGGER = logging.getLogger("onert.host")
 
@@ -237,12 +237,4 @@ def _result(call: Call) -> Sequence[Any] | BaseException:
         return error
 
 
-_ALL: WeakSet[Worker] = WeakSet()
-
-
-def _forget() -> None:
-    for each in tuple(_ALL):
-        each.forget()
-
-
-os.register_at_fork(after_in_child=_forget)
+_ALL = forgotten_by(Worker.forget)

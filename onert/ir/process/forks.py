@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import time
 from _thread import get_ident
+from collections.abc import Callable
+from typing import TypeVar
+from weakref import WeakSet
 
 LIMIT = 10.0
 """The maximum wait of a fork in seconds. A thread that needs longer may itself be waiting for the forking thread."""
@@ -60,6 +63,21 @@ class Forks:
         me = get_ident()
         self._forking = {}
         self._sections = {section: thread for section, thread in self._sections.items() if thread == me}
+
+
+T = TypeVar("T")
+
+
+def forgotten_by(forget: Callable[[T], None]) -> WeakSet[T]:
+    """A set of objects for each of which `forget` is called in every forked child, without keeping them alive."""
+    found: WeakSet[T] = WeakSet()
+
+    def forget_all() -> None:
+        for each in tuple(found):
+            forget(each)
+
+    os.register_at_fork(after_in_child=forget_all)
+    return found
 
 
 class Section:
