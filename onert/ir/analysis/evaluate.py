@@ -36,7 +36,7 @@ def _evaluate(op: Op, inputs: Sequence[Array | None], types: CallTypes, context:
             raise RuleError(f"{op.label} needs subgraphs or state, which are not available here")
         return _tuple(op.evaluate_in(context, types, *inputs))
     if op.evaluate is None and op.evaluate_quantized is None:
-        raise RuleError(f"{op.label} has no implementation in NumPy")
+        raise RuleError(f"{op.label} cannot be evaluated in NumPy")
     if _is_quantized(types) and not (op.stored and op.evaluate_quantized is None):
         if op.evaluate_quantized is not None:
             return _tuple(op.evaluate_quantized(types, *inputs))

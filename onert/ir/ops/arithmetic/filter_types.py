@@ -11,6 +11,7 @@ from onert.ir.dtype import DType
 from onert.ir.op import require
 from onert.ir.types import TensorType
 
+from .activation import Activation
 from .dynamic_range import FILTERS
 
 _FILTERS_OF = {
@@ -103,6 +104,18 @@ def _require_blocks(weight: TensorType, size: int) -> None:
 def gives_floats(x: TensorType, output: DType | None) -> bool:
     """Whether a product of quantised integers has real results: float32 is requested for stored integers."""
     return output is DType.FLOAT32 and x.dtype.is_integer
+
+
+def require_output(
+    output: DType | None, activation: Activation, x: TensorType, weight: TensorType, bias: TensorType | None, axis: int
+) -> None:
+    """Raises RuleError unless the operands can be multiplied with results of type `output`, by default that of `x`."""
+    if gives_floats(x, output):
+        require_bytes_for_floats(x, weight, bias, axis)
+        require(activation is Activation.NONE, f"activation is {activation.name}, expected NONE")
+    else:
+        require(output in (None, x.dtype), f"result is {output}, expected {x.dtype.text}")
+        require_filter_types(x, weight, bias, axis)
 
 
 def require_bytes_for_floats(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:

@@ -10,7 +10,7 @@ from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
-from onert.ir.ops.arithmetic.filter_types import gives_floats, require_bytes_for_floats, require_filter_types
+from onert.ir.ops.arithmetic.filter_types import gives_floats, require_output
 from onert.ir.ops.arithmetic.patches import convolve_depthwise
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
 from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, first_zero_point, requantized
@@ -45,12 +45,7 @@ class DepthwiseConv2D(Op):
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(weight.rank == 4, f"filter is {weight}, expected 4 dimensions")
         require(weight.shape[0] in (1, None), f"filter is {weight}, expected 1 as its first dimension")
-        if gives_floats(x, self.output):
-            require_bytes_for_floats(x, weight, bias, axis=3)
-            require(self.activation is Activation.NONE, f"activation is {self.activation.name}, expected NONE")
-        else:
-            require(self.output in (None, x.dtype), f"result is {self.output}, expected {x.dtype.text}")
-            require_filter_types(x, weight, bias, axis=3)
+        require_output(self.output, self.activation, x, weight, bias, axis=3)
         channels, outputs = x.shape[3], weight.shape[3]
         if channels is not None and outputs is not None:
             require(

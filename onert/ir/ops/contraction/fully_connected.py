@@ -14,8 +14,8 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import blockwise, filter_values, is_hybrid, quantize_rows
 from onert.ir.ops.arithmetic.filter_types import (
     gives_floats,
-    require_bytes_for_floats,
     require_fully_connected_types,
+    require_output,
 )
 from onert.ir.ops.arithmetic.rescale import (
     add_bias,
@@ -60,8 +60,7 @@ class FullyConnected(Op):
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         require(weight.rank == 2, f"filter is {weight}, expected 2 dimensions")
         if gives_floats(x, self.output):
-            require_bytes_for_floats(x, weight, bias, axis=0)
-            require(self.activation is Activation.NONE, f"activation is {self.activation.name}, expected NONE")
+            require_output(self.output, self.activation, x, weight, bias, axis=0)
             return TensorType(DType.FLOAT32, self._shape(x.shape, weight.shape[0], weight.shape[1]))
         require_fully_connected_types(x, weight, bias)
         require(
