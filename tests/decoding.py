@@ -181,8 +181,7 @@ def expected(steps: int, positions: int, first: float, heads: int = 2, n: int = 
 def copied_bytes(program: Any, tensors: Any) -> Mapping[str, int]:
     """The bytes copied by the native commands of a program's entry, by kernel kind."""
     # Only measurements of native code need the backend's own modules.
-    from onert_llvm.command.command import Area
-    from onert_llvm.runtime.native_kernel import is_idle
+    from onert_llvm.command.command import Area, is_idle
 
     def place(pointer: Any) -> object:
         if pointer.area is not Area.OPERAND:

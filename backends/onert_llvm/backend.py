@@ -67,7 +67,7 @@ class Llvm(Backend):
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object file of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emit = partial(_loading().module("onert_llvm.aot.emit_bundle").emit_object, blueprint, settings)
+        emit = partial(_loading().module("onert_llvm.aot.emit_object").emit_object, blueprint, settings)
         emitted: ObjectCode = _loading().module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
         return emitted
 

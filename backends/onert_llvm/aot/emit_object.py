@@ -8,19 +8,19 @@ from hashlib import sha256
 from attrs import evolve, frozen
 from llvmlite import ir
 
-from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Version
+from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Settings, Version
 from onert.ir import Array
 from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.codegen.native import cpuid_text, jump_text, pool_texts, run_text, support_texts, together_text
-from onert_llvm.command.command import JUMP, REPORT_BYTES, SEVERAL, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import JUMP, REPORT_BYTES, SEVERAL, Area, Command, Lowered, Pointer, all_steps, is_idle
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
-from onert_llvm.runtime.native_kernel import is_idle
+from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.versions import notes
+from onert_llvm.target.versions import notes, versions
 
 from .bound import Begun, Body, Bound, Program, Report, Run, program_bytes, steps
 from .constant_layout import CONTENT_BYTES, Constants, Key, lay_out
@@ -33,7 +33,20 @@ Versions = Mapping[Isa, Sequence[Sequence[Lowered]]]
 """For each target, the least capable first: what each sequence of each entry was lowered to, those that undo last."""
 
 
-def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCode:
+def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
+    """The object file of a blueprint: the code that `generate` would load, with entry points that call it."""
+    wanted = blueprint.target
+    commands = {
+        isa: [
+            [lowered(sequence, isa, settings, compact=True) for sequence in (*entry.sequences, *entry.undo)]
+            for entry in blueprint.entries
+        ]
+        for isa in versions(wanted.triple, wanted.cpu, wanted.features)
+    }
+    return _emitted(blueprint, commands, settings.num_threads)
+
+
+def _emitted(blueprint: Blueprint, versions: Versions, threads: int) -> ObjectCode:
     """The object of a blueprint, with a version of its code for each target."""
     isas, isa = tuple(versions), next(iter(versions))
     arena = _aligned(blueprint.activation_bytes, blueprint.alignment)

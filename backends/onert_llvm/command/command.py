@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
@@ -183,3 +183,19 @@ class Lowered(Told):
     specs: Mapping[str, Any] = field(factory=dict)
     lanes: int = 1
     in_turn: tuple[Command, ...] = ()
+
+
+def _itself(pointer: Pointer) -> object:
+    return pointer
+
+
+def is_idle(command: Command, place: Callable[[Pointer], object] = _itself) -> bool:
+    """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory, if known by the
+    `place` of each pointer."""
+    if command.spec.name != COPY:
+        return False
+    slots = command.slots
+    source, target = slots["source"], slots["target"]
+    assert isinstance(source, Pointer)
+    assert isinstance(target, Pointer)
+    return place(source) == place(target) and slots["source_step"] == slots["target_step"]

@@ -17,7 +17,6 @@ from onert.ir.process import imports
 from onert.ir.value import Told
 from onert_llvm.command.command import (
     CONDITION,
-    COPY,
     JUMP,
     PROGRAM,
     REPORT_BYTES,
@@ -26,6 +25,7 @@ from onert_llvm.command.command import (
     Command,
     Lowered,
     Pointer,
+    is_idle,
     kernel_calls,
 )
 from onert_llvm.command.task_layout import slot_bits
@@ -329,17 +329,6 @@ class Places:
                 found = self._operands[pointer.index] = (array.ctypes.data, array)
             base = found[0]
         return int(base) + pointer.offset
-
-
-def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
-    """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory."""
-    if command.spec.name != COPY:
-        return False
-    slots = command.slots
-    source, target = slots["source"], slots["target"]
-    assert isinstance(source, Pointer)
-    assert isinstance(target, Pointer)
-    return place(source) == place(target) and slots["source_step"] == slots["target_step"]
 
 
 class BoundCommands:

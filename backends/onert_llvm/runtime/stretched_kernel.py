@@ -16,10 +16,10 @@ from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
-from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps, is_idle
 
 from .aligned_memory import Elements
-from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
+from .native_kernel import BoundCommands, NativeKernel, Places, checked, walked
 
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2

@@ -56,6 +56,4 @@ LISTED: Mapping[str, Figures] = {
         "spread": 0.05,
         "column": 0.0,
     },
-    # Second generation of Xeon Scalable (Cascade Lake), a virtual machine with two cores.
-    "GenuineIntel 6 85": {"first_cache": 32768, "second_cache": 1048576},
 }

@@ -15,7 +15,6 @@ from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.command.command import (
-    COPY,
     REPORT_BYTES,
     Access,
     Area,
@@ -23,6 +22,7 @@ from onert_llvm.command.command import (
     Lowered,
     Pointer,
     Slot,
+    is_idle,
     jump,
     most_pieces,
 )
@@ -232,9 +232,4 @@ class Held:
             program = tuple(map(each, command.program))
             return evolve(command, slots=slots, accesses=accesses, operation=at, program=program)
 
-        return tuple(command for command in map(each, lowered.commands) if not _idle(command))
-
-
-def _idle(command: Command) -> bool:
-    slots = command.slots
-    return command.spec.name == COPY and slots["source"] == slots["target"]
+        return tuple(command for command in map(each, lowered.commands) if not is_idle(command))
