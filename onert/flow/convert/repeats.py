@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from onert.flow.builder.parts import padded
 from onert.flow.graph import Variable
 from onert.ir import DType, Op, RuleError
 from onert.ir.ops.data_movement.fill import Fill
@@ -21,20 +22,12 @@ def _pad(g: Given, op: Pad) -> Sequence[Variable]:
     """Pad by concatenating constants to the tensor, axis by axis."""
     x, element = g[0], g.elements(2).reshape(-1)[0] if g.has(2) else 0
     for axis, (before, after) in enumerate(g.elements(1).reshape(-1, 2).tolist()):
-        parts = [_margin(g, x, axis, before, element), x, _margin(g, x, axis, after, element)]
-        kept = [part for part in parts if part is not None]
-        x = g.f.concat(kept, axis=axis) if len(kept) > 1 else x
+        if before < 0 or after < 0:
+            raise RuleError(f"padding of {before} and {after}")
+        if (before or after) and -1 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+            raise RuleError("padding of a tensor with another open size")
+        x = padded(g.f, x, axis, before, after, element)
     return (x if x is not g[0] else g.f.identity(x),)
-
-
-def _margin(g: Given, x: Variable, axis: int, size: int, element: float) -> Variable | None:
-    """The padding on one side of an axis; None if its size is 0. Raises RuleError if the size is negative."""
-    if size < 0:
-        raise RuleError(f"padding of {size}")
-    shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
-    if size and -1 in shape:
-        raise RuleError("padding of a tensor with another open size")
-    return g.f.const(np.full(shape, element, g.types.output.dtype.numpy)) if size else None
 
 
 def _tile(g: Given, op: Tile) -> Sequence[Variable]:

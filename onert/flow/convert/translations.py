@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from onert.flow.builder import Builder
-from onert.flow.builder.strided import strided_slice
+from onert.flow.builder.parts import strided_slice
 from onert.flow.graph import Variable
 from onert.frontend.flow.elements import DTYPES
 from onert.ir import Array, CallTypes, DType, Op, RuleError, Shape

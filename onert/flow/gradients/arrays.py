@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from onert.flow.builder.parts import padded
 from onert.flow.graph import Operation, Variable
 from onert.frontend.flow.attributes import boolean, integers
 from onert.frontend.flow.elements import DTYPES
@@ -88,19 +89,10 @@ def _slice(g: Gradients, operation: Operation) -> list[Term | None]:
     def term() -> Variable:
         found = g.adjoint(y)
         for axis, start in enumerate(constant_of(begin)):
-            after = x.shape[axis] - start - found.shape[axis]
-            parts = [zeros(g, found, axis, start), found, zeros(g, found, axis, after)]
-            kept = [part for part in parts if part is not None]
-            found = g.concat(kept, axis=axis) if len(kept) > 1 else found
+            found = padded(g, found, axis, start, x.shape[axis] - start - found.shape[axis])
         return found
 
     return [term, None, None]
-
-
-def zeros(g: Gradients, like: Variable, axis: int, size: int) -> Variable | None:
-    """Zeros of a variable's shape but for the size along an axis; None for a size of 0."""
-    shape = [*like.shape[:axis], size, *like.shape[axis + 1 :]]
-    return g.const(np.zeros(shape, DTYPES[like.type].numpy)) if size else None
 
 
 def constant_of(variable: Variable) -> list[int]:

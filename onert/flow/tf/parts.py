@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from onert.flow.builder import Builder
-from onert.flow.builder.strided import strided_slice
+from onert.flow.builder.parts import padded, strided_slice
 from onert.flow.graph import Variable
 from onert.ir.ops.data_movement.slicing import StridedSlice
 
@@ -113,15 +113,8 @@ def _pad(f: Builder, node: Node) -> Result:
     if margins is None or element.dtype == object or -1 in x.shape:
         return None
     for axis, pair in enumerate(zip(margins[::2], margins[1::2], strict=True)):
-        rows = [_rows(f, x, axis, size, float(element)) for size in pair]
-        parts = [part for part in (rows[0], x, rows[1]) if part is not None]
-        x = f.concat(parts, f"{node.name}/along{axis}", axis) if len(parts) > 1 else x
+        x = padded(f, x, axis, *pair, float(element), f"{node.name}/along{axis}")
     return f.identity(x, node.name)
-
-
-def _rows(f: Builder, x: Variable, axis: int, size: int, element: float) -> Variable | None:
-    shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
-    return f.const(np.full(shape, element).astype(x.type)) if size else None
 
 
 def _normalized(f: Builder, node: Node) -> Result:

@@ -1,10 +1,13 @@
-"""Parts of tensors in the form of the IR and of TensorFlow: bounds, steps and masks."""
+"""Parts of tensors by bounds, steps and masks, as in the IR and in TensorFlow; and padding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from onert.flow.graph import Variable
+from onert.frontend.flow.elements import DTYPES
 from onert.ir import shape as shapes
 from onert.ir.ops.data_movement.slicing import StridedSlice
 
@@ -34,3 +37,16 @@ def strided_slice(
         sizes.append(size)
         shape += [] if one else [length if size < 0 else size]
     return f.slice(x, starts, sizes), shape
+
+
+def padded(
+    f: Arrays, x: Variable, axis: int, before: int, after: int, element: float = 0, name: str | None = None
+) -> Variable:
+    """`x` with constants concatenated along an axis."""
+
+    def margin(size: int) -> list[Variable]:
+        shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
+        return [f.const(np.full(shape, element, DTYPES[x.type].numpy))] if size else []
+
+    parts = [*margin(before), x, *margin(after)]
+    return f.concat(parts, name, axis) if len(parts) > 1 else x
