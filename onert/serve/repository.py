@@ -100,7 +100,7 @@ class Repository:
 
     def load(self, name: str) -> None:
         """Load a model, or load it again, so that a changed file is read. Raises ServeError if there is no model of
-        this name, if it is being loaded or unloaded, or if loading fails."""
+        this name, if it is being loaded or unloaded, or if loading fails, and NetworkBusyError as `unload` does."""
         place = self.places().get(name)
         if place is None:
             raise ServeError(HTTPStatus.NOT_FOUND, f"there is no model {name[:200]!r} in the repository")
@@ -122,7 +122,7 @@ class Repository:
             # Messages contain the model's path, which clients must not learn: replace it by the name.
             told = str(error).replace(str(place), repr(name)).replace(str(place.parent), "the repository")
             self._settle(name, READY if self.host.network_added(name) else UNAVAILABLE, told)
-            if isinstance(error, OnertError):
+            if isinstance(error, OnertError) and not isinstance(error, NetworkBusyError):
                 raise ServeError(HTTPStatus.BAD_REQUEST, f"model {name!r} cannot be loaded: {told}") from error
             raise
         self._settle(name, READY)

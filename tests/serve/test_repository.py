@@ -122,6 +122,21 @@ def test_unloading_waits_for_requests_in_progress(folder: Path) -> None:
         assert host.networks == ()
 
 
+def test_a_model_whose_requests_are_not_answered_in_time_is_neither_unloaded_nor_reloaded(folder: Path) -> None:
+    device = GatedDevice()
+    with HostManager([device]) as host, Server(host, {}, HTTP, folder=folder) as server:
+        server.repository._patience = 0.0
+        assert post(server, "/v2/repository/models/digits/load")[0] == 200
+        asking = threading.Thread(target=post, args=(server, INFER, right()))
+        asking.start()
+        device.begun()
+        for change in ("unload", "load"):
+            assert post(server, f"/v2/repository/models/digits/{change}")[0] == 409
+            assert states(server)["digits"] == "READY"
+        device.gate.set()
+        asking.join(PATIENCE)
+
+
 def test_a_server_does_not_start_if_a_model_cannot_be_loaded(folder: Path) -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
         server = Server(host, {"broken": folder / "broken.tflite"}, HTTP)
