@@ -196,10 +196,8 @@ class HostManager:
         by_name = {device.name: device for device in self._devices}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
-            raise DeviceNotFoundError(
-                f"there is no device {', '.join(map(repr, unknown)) or 'in an empty list'}, expected some of "
-                f"{', '.join(by_name)}"
-            )
+            what = f"there is no device {', '.join(map(repr, unknown))}" if unknown else "the list has no device"
+            raise DeviceNotFoundError(f"{what}, expected some of {', '.join(by_name)}")
         self._available = tuple(by_name[name] for name in dict.fromkeys(names))
 
     # ---- requests

@@ -242,8 +242,8 @@ def test_networks_are_placed_only_on_available_devices() -> None:
         host.set_available_devices(["gated2"])
         host.add_network("n", squares())
         assert host.get_device_partition_mapping("n") == {"n": ("gated2",)}
-        for names in ([], ["gated0", "other"]):
-            with pytest.raises(DeviceNotFoundError, match="expected some of gated0, gated1, gated2"):
+        for names, what in (([], "the list has no device"), (["gated0", "other"], "there is no device 'other'")):
+            with pytest.raises(DeviceNotFoundError, match=f"{what}, expected some of gated0, gated1, gated2"):
                 host.set_available_devices(names)
         with pytest.raises(PartitionError, match="2 copies on 1 devices each are requested, expected 1 to 1"):
             host.add_network("m", squares(), copies=2)

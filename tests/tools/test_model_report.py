@@ -86,6 +86,13 @@ def test_the_summary_answers_common_questions_about_a_model(digits: dict[str, An
         assert answer in said
 
 
+@pytest.mark.parametrize(("count", "end"), [(4, "d"), (5, "d, ...")])
+def test_only_a_longer_list_of_labels_ends_in_dots(digits: dict[str, Any], count: int, end: str) -> None:
+    labels = {"file": "labels.txt", "count": count, "labels": ["a", "b", "c", "d", "e"][:count]}
+    said = "\n".join(summary_lines({**digits, "model": {**digits["model"], "labels": [labels]}}))
+    assert f"{count} in labels.txt: a, b, c, {end}\n" in said
+
+
 def test_the_data_of_a_report_is_consistent(digits: dict[str, Any]) -> None:
     (subgraph,) = digits["subgraphs"]
     assert [stage["name"] for stage in subgraph["stages"]][:: len(subgraph["stages"]) - 1] == ["file", "compiled"]

@@ -72,8 +72,8 @@ def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         words = f"{signature['key']}({', '.join(signature['inputs'])}) -> {', '.join(signature['outputs'])}"
         yield ("signature" if at == 0 else ""), words
     for at, each in enumerate(report["model"]["labels"]):
-        first = ", ".join(each["labels"][:4])
-        yield ("labels" if at == 0 else ""), f"{each['count']} in {each['file']}: {first}, ..."
+        first = ", ".join([*each["labels"][:4], *(["..."] if each["count"] > 4 else [])])
+        yield ("labels" if at == 0 else ""), f"{each['count']} in {each['file']}: {first}"
     yield from _sizes(facts)
     yield from _where(report)
     yield from _time(report)
