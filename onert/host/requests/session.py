@@ -120,8 +120,3 @@ class Sessions:
         with self._lock:
             for key in [key for key in self._sessions if key[0] is network]:
                 del self._sessions[key]
-
-    def count(self, network: Network) -> int:
-        """The number of a network's sequences."""
-        with self._lock:
-            return sum(key[0] is network for key in self._sessions)

@@ -17,10 +17,10 @@ from onert.ir.value import Value
 from .boxes import IOU, as_scores, corners, sigmoid, suppressed
 from .ends import Ends
 from .found import Answer, Found, Point
+from .poses import BODY
 
 _STRIDES = ((8, 16, 32), (8, 16, 32, 64))
 _ANCHORS = 3
-_POINTS = 17
 
 
 @frozen(eq=False)
@@ -100,9 +100,9 @@ def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
         and not masks
         and not labels
         and first
-        and numbers == 1 + _POINTS * 3
+        and numbers == 1 + BODY * 3
     ):
-        points = (_POINTS, 3)
+        points = (BODY, 3)
     extra = masks + (points[0] * points[1] if points else 0)
     objectness = anchors == _ANCHORS or (not first and not extra)
     if labels:  # the number of labels decides it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onert.tools.answers import Found
+from onert.tools.answers.poses import BODY
 
 from .canvas import Canvas
 from .palette import BLACK, Color
@@ -17,7 +18,6 @@ BONES = (
     (13, 15), (12, 14), (14, 16),
 )  # fmt: skip
 """The pairs of COCO's 17 points that are joined by lines."""
-_BODY = 17
 
 
 def draw_points(canvas: Canvas, found: tuple[Found, ...]) -> None:
@@ -26,7 +26,7 @@ def draw_points(canvas: Canvas, found: tuple[Found, ...]) -> None:
         at = [(round(x * (canvas.width - 1)), round(y * (canvas.height - 1))) for y, x, _ in one.points]
         seen = [score >= SURE for _, _, score in one.points]
         pen, stroke = canvas.pen, canvas.stroke
-        bones = [(a, b) for a, b in BONES if len(at) == _BODY and seen[a] and seen[b]]
+        bones = [(a, b) for a, b in BONES if len(at) == BODY and seen[a] and seen[b]]
         for a, b in bones:
             pen.line((*at[a], *at[b]), fill=BLACK, width=stroke + 2)
         for a, b in bones:

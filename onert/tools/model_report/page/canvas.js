@@ -294,7 +294,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
   const middle = () => size().map((v) => v / 2);
   const nearest = () => {
     const [w, h] = middle();
-    return flat.reduce((best, n) => (!best || Math.abs(n.ay - (h - view.y) / view.k) < Math.abs(best.ay - (h - view.y) / view.k) ? n : best), null) || w;
+    return flat.reduce((best, n) => (!best || Math.abs(n.ay - (h - view.y) / view.k) < Math.abs(best.ay - (h - view.y) / view.k) ? n : best), null);
   };
   const go = (by) => {
     if (!flat.length) return;

@@ -7,10 +7,7 @@ const graphPanel = (report, side) => {
   const entry = subgraphs.find((s) => s.index === report.entry) || subgraphs[0];
   let index = entry.index, stage = stagesOf(report, index).length - 1, by = "family", unfolded = false, running = 0;
   const turned = new Set(); // nodes that the user collapsed or expanded
-  const folded = (id, kind, path = "") => {
-    const isFolded = kind === "body" ? !unfolded : !unfolded;
-    return turned.has(`${index}${path}/${id}`) ? !isFolded : isFolded;
-  };
+  const folded = (id, kind, path = "") => turned.has(`${index}${path}/${id}`) === unfolded;
 
   const stageBox = el("ol", { class: "stages", "aria-label": "Stages of the compiler" });
   const state_ = el("span", { class: "soft" });
