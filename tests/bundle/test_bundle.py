@@ -301,7 +301,7 @@ BAD: list[tuple[str, Callable[[Path], Any]]] = [
     ("is for none of the architectures", lambda p: onert.bundle(toys.network(), p, target="pdp11")),
     ("for the system 'haiku'", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-haiku")),
     ("expected gnu or msvc at its end", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-windows")),
-    ("expected x86_64 or aarch64", lambda p: onert.bundle(toys.network(), p, target="riscv64-apple-darwin")),
+    ("needs x86_64 or aarch64", lambda p: onert.bundle(toys.network(), p, target="riscv64-apple-darwin")),
     ("several threads need Linux", lambda p: onert.bundle(toys.network(), p, target="x86_64-w64-mingw32", threads=2)),
     ("the processor 'pentium' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", cpu="pentium")),
     ("the feature 'avx2' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", features="avx2")),
