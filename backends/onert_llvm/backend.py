@@ -13,7 +13,7 @@ from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
 from onert_llvm.codegen.fingerprint import version
 from onert_llvm.runtime.native_kernel import NativeKernel
-from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, KeptKernel, revived
+from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, SerializedKernel, deserialized
 from onert_llvm.target.isa import target
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ class Llvm(Backend):
         imports.module("onert_llvm.target.machines").calibrate(figures)
         return True
 
-    def keep(self, kernel: Kernel) -> KeptKernel | None:
-        kept: KeptKernel | None = _compile().keep(kernel, _store())
+    def keep(self, kernel: Kernel) -> SerializedKernel | None:
+        kept: SerializedKernel | None = _compile().serialize(kernel, _store())
         return kept
 
-    def revive(self, kept: KeptKernel, sequence: Sequence) -> Kernel:
-        return revived(kept)
+    def revive(self, kept: SerializedKernel, sequence: Sequence) -> Kernel:
+        return deserialized(kept)
 
 
 @cache

@@ -17,13 +17,13 @@ from onert.ir.symbolic.trace import Trace
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.loading import llvm_codegen
 from onert_llvm.command.command import Lowered
-from onert_llvm.lower.command_builder import Each, Lowering, in_turn
+from onert_llvm.lower.command_builder import Each, Lowering, call_in_order
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS, INDICES
 from onert_llvm.runtime.native_kernel import NativeKernel
-from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
+from onert_llvm.runtime.serialized_kernel import SerializedKernel, serialized
 from onert_llvm.schedule.choices import Choices
 from onert_llvm.target.isa import Isa, target
 
@@ -135,10 +135,10 @@ def begin(settings: Settings, store: Cache) -> None:
 def generate(sequence: Sequence, settings: Settings, store: Cache, choices: Choices | None = None) -> NativeKernel:
     """The kernel of a sequence, with its code loaded; `choices` override the cost models."""
     isa = target(settings.target, settings.precision)
-    with kernel_compiler.Making(isa, settings.num_threads, store) as making:
-        commands = lowered(sequence, isa, settings, making.begin, making.each, choices)
-        kernels, walkers = making.finished(commands.specs)
-    return NativeKernel(commands, kernels, walkers, settings.num_threads)
+    with kernel_compiler.KernelBuild(isa, settings.num_threads, store) as kernel_build:
+        commands = lowered(sequence, isa, settings, kernel_build.begin, kernel_build.each, choices)
+        kernels, drivers = kernel_build.finished(commands.specs)
+    return NativeKernel(commands, kernels, drivers, settings.num_threads)
 
 
 def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel | None:
@@ -152,14 +152,14 @@ def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel
         return None
 
 
-def keep(kernel: NativeKernel, store: Cache) -> KeptKernel | None:
-    """The kernel with its code from the store; None for a revived kernel, which has only addresses of its code."""
+def serialize(kernel: NativeKernel, store: Cache) -> SerializedKernel | None:
+    """The kernel with its code from the store; None for a deserialized kernel, which has only addresses of its code."""
     specs = kernel.lowered.specs
     if kernel.kernels.keys() - specs.keys():
         return None
     isa = next(iter(specs.values())).isa if specs else target("native")
     objects = dict(zip(specs, kernel_compiler.objects(list(specs.values()), store), strict=True))
-    return kept(kernel, objects, isa.triple, kernel_compiler.walker_objects(isa, kernel.threads, store))
+    return serialized(kernel, objects, isa.triple, kernel_compiler.driver_objects(isa, kernel.threads, store))
 
 
 def shown(kernel: NativeKernel, form: str) -> str:
@@ -178,7 +178,7 @@ def lowered(
     isa: Isa,
     settings: Settings,
     begin: Callable[[Iterable[KernelSpec]], None] = _nothing,
-    each: Each = in_turn,
+    each: Each = call_in_order,
     choices: Choices | None = None,
     compact: bool = False,
 ) -> Lowered:
@@ -188,13 +188,13 @@ def lowered(
     def lower(group: Group) -> None:
         lowering.begin(group.operations[0])
         rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
-        begin(lowering.news())
+        begin(lowering.new_kernels())
 
     for group in sequence.groups:
-        lowering.settle(group.threads)
+        lowering.assign_threads(group.threads)
         lower(group)
     if len({group.threads for group in sequence.groups}) > 1:
-        lowering.again()
+        lowering.restart_for_all_threads()
         for group in sequence.groups:
             lower(group)
-    return lowering.done(each)
+    return lowering.finish(each)

@@ -159,9 +159,9 @@ def generate(
         end = clock() + settings.tune
         tensors = _tensors(operations)
         groups = [evolve(operations, groups=(evolve(group, threads=None),)) for group in operations.groups]
-        sites = [partial(Measured, group, make, tensors) for group in groups]
+        sites = [partial(MeasuredKernel, group, make, tensors) for group in groups]
         outcome = search(sites, known, FOR_KERNELS * settings.tune, clock)
-        found = settled(outcome, partial(Measured, operations, make, tensors), known, end, clock)
+        found = settled(outcome, partial(MeasuredKernel, operations, make, tensors), known, end, clock)
         if found != known:
             # Another process may have stored choices meanwhile; for the same places, the new ones are just as good.
             kept = {**parsed(store.load(key)), **found}
@@ -208,7 +208,7 @@ def _elements(operand: Operand, rng: np.random.Generator) -> Array:
     return np.zeros(shape, dtype)
 
 
-class Measured:
+class MeasuredKernel:
     """A sequence's kernel, built with some choices and bound to tensors."""
 
     def __init__(

@@ -288,7 +288,7 @@ def test_results_are_bitwise_equal_for_any_thread_count(
     package = make()
     states: list[Array] = []
 
-    class Kept(native_kernel._Together):
+    class Kept(native_kernel._Parallel):
         __slots__ = ()
 
         def __init__(self, *given: object) -> None:
@@ -297,7 +297,7 @@ def test_results_are_bitwise_equal_for_any_thread_count(
                 self._state[[PHASE, LEVEL, LEFT]] = KEEPING, level, 1 << 60
                 states.append(self._state)
 
-    monkeypatch.setattr(native_kernel, "_Together", Kept)
+    monkeypatch.setattr(native_kernel, "_Parallel", Kept)
     programs = [onert.compile(package, num_threads=count) for count in (1, 4)]
     rng = np.random.default_rng(0)
     inputs = [rng.uniform(-1, 1, [d or 1 for d in each.shape]).astype(np.float32) for each in programs[0].inputs]
@@ -349,14 +349,14 @@ def test_alternatives_being_compared_keep_their_thread_counts(monkeypatch: pytes
     """Otherwise one could be measured with fewer threads, be rejected for that, and never get them back."""
     states: list[Array | None] = []
 
-    class Kept(native_kernel._Together):
+    class Kept(native_kernel._Parallel):
         __slots__ = ()
 
         def __init__(self, *given: object) -> None:
             super().__init__(*given)  # type: ignore[arg-type]
             states.append(self._state if self._words[2] else None)
 
-    monkeypatch.setattr(native_kernel, "_Together", Kept)
+    monkeypatch.setattr(native_kernel, "_Parallel", Kept)
     program = onert.compile(PACKAGES["inception"](), executor="Parallel", num_threads=2)
     onert.Execution(program).run([np.zeros([d or 1 for d in each.shape], np.float32) for each in program.inputs])
     assert states

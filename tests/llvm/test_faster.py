@@ -10,8 +10,8 @@ import pytest
 
 import onert
 from onert.backend import Part
-from onert_llvm.runtime import faster
-from onert_llvm.runtime.faster import LEAST, MEASURED, MOST, WARM_RUNS, WARMING, Faster
+from onert_llvm.runtime import measured_choice
+from onert_llvm.runtime.measured_choice import LEAST, MEASURED, MOST, WARM_RUNS, WARMING, MeasuredChoice
 
 TRIAL = WARM_RUNS + 2 * MEASURED
 WAYS = "b" * WARM_RUNS + "bt" * MEASURED
@@ -21,11 +21,11 @@ WAYS = "b" * WARM_RUNS + "bt" * MEASURED
 class Machine:
     """A clock advanced by simulated runs of two alternatives, and the sequence of runs."""
 
-    def __init__(self, in_turn: int, beside: int) -> None:
-        self.takes = [in_turn, beside]
+    def __init__(self, sequential: int, side_by_side: int) -> None:
+        self.takes = [sequential, side_by_side]
         self.now = 0
         self.ran = ""
-        self.call = Faster(Way(self, 0), Way(self, 1), lambda: self.now)
+        self.call = MeasuredChoice(Way(self, 0), Way(self, 1), lambda: self.now)
 
     def runs(self, count: int) -> str:
         """Run `count` times and return which alternatives ran: `t` one after the other, `b` side by side."""
@@ -46,11 +46,11 @@ class Way:
 
 
 @pytest.mark.parametrize(
-    ("in_turn", "beside", "way"),
+    ("sequential", "side_by_side", "way"),
     [(1000, 500, "b"), (1000, 969, "b"), (1000, 970, "t"), (1000, 1000, "t"), (1000, 1300, "t"), (0, 0, "t")],
 )
-def test_commands_run_side_by_side_only_if_that_is_clearly_faster(in_turn: int, beside: int, way: str) -> None:
-    machine = Machine(in_turn, beside)
+def test_commands_run_side_by_side_only_if_that_is_clearly_faster(sequential: int, side_by_side: int, way: str) -> None:
+    machine = Machine(sequential, side_by_side)
     assert machine.runs(TRIAL) == WAYS
     assert machine.runs(LEAST) == way * LEAST
 
@@ -115,14 +115,14 @@ def test_observers_see_the_parts_of_the_side_by_side_plan() -> None:
 def test_both_ways_are_bitwise_equal_to_the_linear_executor(
     package: Callable[[], onert.Package], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Faster] = []
+    made: list[MeasuredChoice] = []
 
-    def kept(in_turn: Callable[[], None], beside: Callable[[], None]) -> Faster:
-        made.append(Faster(in_turn, beside))  # type: ignore[arg-type]
+    def kept(sequential: Callable[[], None], side_by_side: Callable[[], None]) -> MeasuredChoice:
+        made.append(MeasuredChoice(sequential, side_by_side))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(faster, "Faster", kept)
-    monkeypatch.setattr(faster, "WARM_RUNS", 0)
+    monkeypatch.setattr(measured_choice, "MeasuredChoice", kept)
+    monkeypatch.setattr(measured_choice, "WARM_RUNS", 0)
     graphs = package()
     programs = [onert.compile(graphs, executor=name, num_threads=2) for name in ("Linear", "Parallel")]
     rng = np.random.default_rng(0)

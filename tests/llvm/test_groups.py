@@ -17,8 +17,8 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert_llvm.command.command import SEVERAL, Access, Area, Callee, Command, Pointer
-from onert_llvm.command.several import at_once
+from onert_llvm.command.command import MERGED, Access, Area, Callee, Command, Pointer
+from onert_llvm.command.merge import merge
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -41,9 +41,9 @@ def command(first: int, last: int, **changed: Any) -> Command:
 
 def test_equal_commands_are_merged() -> None:
     several = [command(8 * i, 8 * i + 8) for i in range(5)]
-    found = at_once(several, 2)
+    found = merge(several, 2)
     assert found is not None
-    assert (found.spec, found.tiles, found.flops, found.operation) == (SEVERAL, 15, 50, 7)
+    assert (found.spec, found.tiles, found.flops, found.operation) == (MERGED, 15, 50, 7)
     assert found.pieces == 15  # at most one for each tile
     assert {a for each in several for a in each.accesses} == {*found.accesses}
     assert [step.accesses for step in found.program] == [each.accesses for each in several]
@@ -55,17 +55,17 @@ def test_equal_commands_are_merged() -> None:
     [
         {"spec": OTHER},
         {"tiles": 4},
-        {"spec": SEVERAL, "program": (command(0, 8),)},
+        {"spec": MERGED, "program": (command(0, 8),)},
     ],
     ids=["another kernel", "other tiles", "several already"],
 )
 def test_commands_that_differ_in_more_than_their_slots_are_not_merged(other: dict[str, Any]) -> None:
-    assert at_once([command(0, 8), command(8, 16, **other)], 2) is None
+    assert merge([command(0, 8), command(8, 16, **other)], 2) is None
 
 
 def test_commands_that_share_scratch_memory_are_not_merged() -> None:
-    assert at_once([command(8 * i, 8 * i + 8, slots={}) for i in range(2)], 2) is None
-    assert at_once([command(0, 8)], 2) is None
+    assert merge([command(8 * i, 8 * i + 8, slots={}) for i in range(2)], 2) is None
+    assert merge([command(0, 8)], 2) is None
 
 
 def draw(*shape: int | None) -> Array:
@@ -111,7 +111,7 @@ def test_a_grouped_convolution_is_one_command_and_bitwise_equal_for_any_thread_c
         kernel = onert.compile(package, num_threads=threads).main.steps[0].kernel
         assert isinstance(kernel, NativeKernel)
         (only,) = (c.spec for c in kernel.lowered.commands if c.flops)
-        assert (only == SEVERAL) == (name != "side by side")
+        assert (only == MERGED) == (name != "side by side")
 
 
 def test_few_compilations_serve_all_batch_sizes_of_a_grouped_convolution(monkeypatch: pytest.MonkeyPatch) -> None:

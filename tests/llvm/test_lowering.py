@@ -50,7 +50,7 @@ def test_pieces_of_scratch_memory_start_on_separate_cache_lines() -> None:
     pieces = lowering.scratch(1, 65, 64, 3)
     assert [p.pointer.offset for p in pieces] == [0, 64, 192, 256]
     assert [p.nbytes for p in pieces] == [1, 65, 64, 3]
-    assert lowering.done().scratch == 320
+    assert lowering.finish().scratch == 320
 
 
 @pytest.mark.parametrize("sizes", [(1000, 10), (10, 1000)])
@@ -59,7 +59,7 @@ def test_scratch_memory_is_as_large_as_the_largest_operation_needs(sizes: tuple[
     for size in sizes:
         (piece,) = lowering.scratch(size)
         assert piece.pointer.offset == 0
-    assert lowering.done().scratch == 1024
+    assert lowering.finish().scratch == 1024
 
 
 @ISAS
@@ -180,7 +180,7 @@ class Store:
 
 def test_single_threaded_and_shared_walkers_are_cached_separately() -> None:
     store: Any = Store()
-    alone, *together = kernel_compiler.walker_objects(BEST, 2, store)
+    alone, *together = kernel_compiler.driver_objects(BEST, 2, store)
     assert len(store.kept) == len({alone, *together}) == 3
-    assert kernel_compiler.walker_objects(BEST, 2, store) == (alone, *together)
-    assert kernel_compiler.walker_objects(BEST, 1, store) == (alone,)
+    assert kernel_compiler.driver_objects(BEST, 2, store) == (alone, *together)
+    assert kernel_compiler.driver_objects(BEST, 1, store) == (alone,)

@@ -35,7 +35,7 @@ def _listed(folder: Path, cpuinfo: str, *caches: str) -> str:
         index.mkdir()
         for name, fact in zip(("level", "type", "size"), facts.split(), strict=True):
             (index / name).write_text(f"{fact}\n")
-    return processor.told(folder / "cpuinfo", folder)
+    return processor.description(folder / "cpuinfo", folder)
 
 
 REPORTED: dict[str, tuple[str, tuple[str, ...], str]] = {

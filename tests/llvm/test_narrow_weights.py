@@ -13,7 +13,7 @@ from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
-from onert_llvm.schedule.cost_model import Shape, code_tile, fetching, made_work, product_tile, row_work, run_tile
+from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, fetching, product_tile, row_work, run_tile
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import pack_run_scales, pack_words, shortest
 from onert_llvm.target.isa import Isa
@@ -97,7 +97,7 @@ def test_float_products_with_blockwise_quantised_codes_are_exact(
     x = rng.integers(-9, 10, (m, k)).astype(np.float32)
     weights = (codes.astype(np.float64) - (zero[..., None] if zeros else 1 << bits - 1)) * scales[..., None]
     tile, few, many = code_tile(Shape(m, n, k, apart=4 * k), isa)
-    c, cut = guarded(np.zeros((m, n), np.float32)), made_work(m, tile, panels(n, tile.columns, isa), 2)
+    c, cut = guarded(np.zeros((m, n), np.float32)), decoded_work(m, tile, panels(n, tile.columns, isa), 2)
     step = k * bits // 8 * tile.columns.widest * isa.f32
     slots = {"m": m, "n": n, "mc": cut.mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step, "ldc": n}
     slots |= {

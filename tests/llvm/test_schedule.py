@@ -16,10 +16,10 @@ from onert_llvm.schedule.cost_model import (
     _SplitAlong,
     _tile,
     near_tiles,
-    own_room,
     packed_tile,
     product_tile,
     row_work,
+    scratch_stride,
 )
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.tile_cycles import SPLITS
@@ -161,6 +161,6 @@ def test_bounds_of_sums_are_never_exceeded_and_nearly_tight(signed: bool, zero: 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_a_thread_s_scratch_memory_has_the_same_offset_for_layers_of_all_sizes(isa: Isa, threads: int) -> None:
     cache = machine(isa).second_cache
-    assert {own_room(size, threads, isa) for size in (1, 1000, cache)} == {cache}
-    assert own_room(cache + 1, threads, isa) == 2 * cache
-    assert own_room(1000, 1, isa) == 1000
+    assert {scratch_stride(size, threads, isa) for size in (1, 1000, cache)} == {cache}
+    assert scratch_stride(cache + 1, threads, isa) == 2 * cache
+    assert scratch_stride(1000, 1, isa) == 1000

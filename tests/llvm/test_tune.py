@@ -186,7 +186,7 @@ def _result(package: Package, **options: object) -> Array:
     return found
 
 
-class Count(tune.Measured):
+class Count(tune.MeasuredKernel):
     """A kernel that is faster the more of its choices differ from the cost model's."""
 
     made = 0
@@ -207,7 +207,7 @@ class Count(tune.Measured):
 def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A separate cache, in which every alternative is faster than the cost model's choice."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tune, "Measured", Count)
+    monkeypatch.setattr(tune, "MeasuredKernel", Count)
     monkeypatch.setattr(Count, "made", 0)
     monkeypatch.setattr(Count, "texts", set(), raising=False)
     yield tmp_path

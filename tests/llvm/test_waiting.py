@@ -13,9 +13,9 @@ import onert
 from onert.backend import Settings
 from onert.exec.observers import Profile
 from onert.ir.builder import Builder
+from onert_llvm.command.barriers import barriers, waits
 from onert_llvm.command.command import Access, Area, Callee, Command, Pointer
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.command.waiting import barriers, waits
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.runtime import native_kernel
 from onert_llvm.runtime import thread_pool as threads
@@ -96,7 +96,7 @@ def test_commands_on_different_threads_have_separate_scratch_memory() -> None:
     found = Lowering(Builder().subgraph([]), runnable()[0], Settings(num_threads=3))
     lanes = []
     for home in (None, (0, 1), (1, 2), (0, 1), None):
-        found.settle(home)
+        found.assign_threads(home)
         (access,) = found.scratch(64)
         lanes.append(access.pointer.index)
     assert lanes == [0, 1, 2, 1, 0]

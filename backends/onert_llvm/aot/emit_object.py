@@ -15,9 +15,9 @@ from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.codegen.native import cpuid_text, jump_text, pool_texts, run_text, support_texts, together_text
-from onert_llvm.command.command import JUMP, REPORT_BYTES, SEVERAL, Area, Command, Lowered, Pointer, all_steps, is_idle
+from onert_llvm.command.barriers import barriers
+from onert_llvm.command.command import JUMP, MERGED, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps, is_idle
 from onert_llvm.command.task_layout import slot_bits
-from onert_llvm.command.waiting import barriers
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.versions import notes, versions
@@ -245,7 +245,7 @@ class _Part:
         first = self.key[2] > 0  # the first command of a later sequence waits for all earlier sequences
         for command, clash in zip(commands, barriers(commands, address), strict=True):
             sync, first = clash or first, False
-            if command.spec != SEVERAL:
+            if command.spec != MERGED:
                 yield command.operation, run(command, sync)
                 continue
             for step in command.program:

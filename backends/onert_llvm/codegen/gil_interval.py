@@ -30,5 +30,5 @@ def _lengthen() -> None:
         sys.setswitchinterval(_usual[0])
 
 
-TURNS = Holders(_shorten, _lengthen)
+SHORT_SWITCH_INTERVAL = Holders(_shorten, _lengthen)
 """Holds the short interval while code is generated in this process."""

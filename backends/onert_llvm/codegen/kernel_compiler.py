@@ -19,13 +19,13 @@ from onert.backend.writers import WRITERS
 from onert.ir.process.forks import Section
 from onert.ir.value import Told, Value
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
-from onert_llvm.runtime.loaded_code import are_walkers_loaded, is_loaded
+from onert_llvm.runtime.loaded_code import are_drivers_loaded, is_loaded
+from onert_llvm.runtime.loaded_code import drivers as linked_drivers
 from onert_llvm.runtime.loaded_code import number_functions as linked_number_functions
-from onert_llvm.runtime.loaded_code import walkers as linked_walkers
 from onert_llvm.target.isa import Isa
 
 from .fingerprint import version
-from .gil_interval import TURNS
+from .gil_interval import SHORT_SWITCH_INTERVAL
 from .kernel_abi import KernelSpec, build
 from .library import key as shipped_key
 from .library import library
@@ -48,9 +48,9 @@ CODE = Pool(_threads(), "onert-code")
 """The threads that generate code, shared by all compilations in this process. Only they use LLVM: its Python interface
 has a lock, which the main thread would still hold in a signal handler that interrupts it."""
 
-_walking: dict[tuple[str, bool], Task[Mapping[str, int]]] = {}
+_driver_tasks: dict[tuple[str, bool], Task[Mapping[str, int]]] = {}
 """Tasks that are producing the code that runs kernels."""
-os.register_at_fork(after_in_child=_walking.clear)
+os.register_at_fork(after_in_child=_driver_tasks.clear)
 
 
 def submit(call: Callable[[], _T]) -> Task[_T]:
@@ -65,20 +65,20 @@ def submit(call: Callable[[], _T]) -> Task[_T]:
 
 def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]] | None:
     """Start producing the code that runs kernels, and return the task; None if it is loaded already."""
-    if are_walkers_loaded(isa.triple, threads > 1):
+    if are_drivers_loaded(isa.triple, threads > 1):
         return None
     key = (isa.triple, threads > 1)
-    hold = TURNS.hold()
+    hold = SHORT_SWITCH_INTERVAL.hold()
 
     def make() -> Mapping[str, int]:
         try:
             with hold:
-                return walkers(isa, threads, store)
+                return drivers(isa, threads, store)
         finally:
-            _walking.pop(key, None)
+            _driver_tasks.pop(key, None)
 
     hold.__enter__()
-    task = _walking.setdefault(key, Task(make))
+    task = _driver_tasks.setdefault(key, Task(make))
     try:
         return CODE.give(task)  # again if an interrupt prevented it
     except RuntimeError:  # the system has no thread to spare
@@ -86,31 +86,31 @@ def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]
         return task
 
 
-class Making:
+class KernelBuild:
     """Kernels that are being generated while more are still found; the code that runs them comes first."""
 
     def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
         self._store = store
-        self._begun: dict[str, _Begun] = {}
-        self._hold = TURNS.hold()
-        self._walkers = partial(walkers, isa, threads, store)
-        self._walking = begin(isa, threads, store)
+        self._pending: dict[str, _PendingObject] = {}
+        self._hold = SHORT_SWITCH_INTERVAL.hold()
+        self._drivers = partial(drivers, isa, threads, store)
+        self._driver_task = begin(isa, threads, store)
 
-    def __enter__(self) -> Making:
+    def __enter__(self) -> KernelBuild:
         self._hold.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._hold.__exit__()
-        for each in self._begun.values():
+        for each in self._pending.values():
             if isinstance(each.made, Task):
                 each.made.drop()
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Start generating those kernels that are neither started nor loaded."""
         for spec in specs:
-            if spec.symbol not in self._begun and not is_loaded(spec.symbol):
-                self._begun[spec.symbol] = _begun(spec, self._store)
+            if spec.symbol not in self._pending and not is_loaded(spec.symbol):
+                self._pending[spec.symbol] = _pending_object(spec, self._store)
 
     def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
         """The results of functions that release the interpreter lock: called here, and by threads that have no more
@@ -133,12 +133,12 @@ class Making:
 
         New code is written to the store in the background.
         """
-        if self._walking is not None:
-            self._walking.result()
-        walking = self._walkers()
-        found = linked_addresses(symbols, lambda missing: [self._begun[symbol].result() for symbol in missing])
-        if self._begun:
-            WRITERS.begin(partial(_keep, tuple(self._begun.values()), self._store))
+        if self._driver_task is not None:
+            self._driver_task.result()
+        walking = self._drivers()
+        found = linked_addresses(symbols, lambda missing: [self._pending[symbol].result() for symbol in missing])
+        if self._pending:
+            WRITERS.begin(partial(_keep, tuple(self._pending.values()), self._store))
         return found, walking
 
 
@@ -184,7 +184,7 @@ def _stored(identity: tuple[str, str], made: bytes, store: Cache | None) -> byte
 
 
 @frozen(eq=False)
-class _Begun(Told):
+class _PendingObject(Told):
     """A kernel's object file, found or being generated, and its description."""
 
     identity: tuple[str, str]
@@ -194,22 +194,24 @@ class _Begun(Told):
         return self.made if isinstance(self.made, bytes) else self.made.result()
 
 
-def _begun(spec: KernelSpec, store: Cache | None) -> _Begun:
+def _pending_object(spec: KernelSpec, store: Cache | None) -> _PendingObject:
     identity = _identity(spec)
-    return _Begun(identity, _found(identity, spec.isa, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
+    return _PendingObject(
+        identity, _found(identity, spec.isa, store) or submit(partial(_emitted, str(build(spec)), spec.isa))
+    )
 
 
-def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
+def _keep(found: Iterable[_PendingObject], store: Cache | None) -> None:
     """Store the objects that were not there."""
     for each in found:
         if not isinstance(each.made, bytes):
             _stored(each.identity, each.result(), store)
 
 
-def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
+def drivers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
     """The functions that run commands in this many threads, by name."""
     modules = _modules(isa, threads)
-    return linked_walkers(isa.triple, len(modules), lambda at: _support(modules[at], isa, store))
+    return linked_drivers(isa.triple, len(modules), lambda at: _support(modules[at], isa, store))
 
 
 def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
@@ -221,7 +223,7 @@ def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
     return linked_number_functions(isa.triple, made)
 
 
-def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
+def driver_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
     """The object files of `codegen/native/run.ll` and, for several threads, of `pool.ll` and `workers.ll` too."""
     return tuple(_support(module, isa, store) for module in _modules(isa, threads))
 

@@ -82,7 +82,7 @@ COPY = "copy_rows"
 """The name of the code that only copies memory."""
 PROGRAM = Callee("program", "onert_program", TaskLayout(()))
 """The code of a command that runs a program on one thread: its steps in order, apart from jumps."""
-SEVERAL = Callee("several", "onert_several", TaskLayout(()))
+MERGED = Callee("several", "onert_several", TaskLayout(()))
 """The code of a command that merges n equally long commands of one kernel: tile t is tile t // n of step t % n."""
 
 
@@ -92,7 +92,7 @@ class Command(Value):
 
     `operation` is the index in the subgraph of the first operation that it stands for. `flops` counts multiplications
     and additions, for profiles. `program` holds the steps if the code is `PROGRAM` (kernels, jumps, programs) or
-    `SEVERAL` (kernels, whose `pieces` is the number of steps). `threads` are those that run it, as in `Group.threads`.
+    `MERGED` (kernels, whose `pieces` is the number of steps). `threads` are those that run it, as in `Group.threads`.
     """
 
     spec: Code
@@ -171,9 +171,9 @@ REPORT_BYTES = 16
 class Lowered(Told):
     """The result of lowering a sequence: commands in order, packed arrays, bytes of scratch memory, and checks.
 
-    Each of the `lanes`, sets of threads that run commands side by side, has `scratch` bytes of its own. If there are
-    several, `in_turn` holds the same commands in the same order, each run by all threads. `specs` are the kernels that
-    the commands call, by symbol, while their code may still have to be generated.
+    Each of the `teams`, sets of threads that run commands side by side, has `scratch` bytes of its own. If there are
+    several, `sequential` holds the same commands in the same order, each run by all threads. `specs` are the kernels
+    that the commands call, by symbol, while their code may still have to be generated.
     """
 
     commands: tuple[Command, ...]
@@ -181,8 +181,8 @@ class Lowered(Told):
     scratch: int = 0
     checks: tuple[Check, ...] = ()
     specs: Mapping[str, Any] = field(factory=dict)
-    lanes: int = 1
-    in_turn: tuple[Command, ...] = ()
+    teams: int = 1
+    sequential: tuple[Command, ...] = ()
 
 
 def _itself(pointer: Pointer) -> object:

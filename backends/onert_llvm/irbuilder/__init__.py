@@ -3,7 +3,7 @@
 from .kernel import Kernel, Var
 from .text import Block, Module, Number
 from .types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Type, vec
-from .value import Val, intrinsic, transposed, unwoven, woven
+from .value import Val, deinterleave, interleave, intrinsic, transposed
 from .view import View
 
 __all__ = [
@@ -25,9 +25,9 @@ __all__ = [
     "Val",
     "Var",
     "View",
+    "deinterleave",
+    "interleave",
     "intrinsic",
     "transposed",
-    "unwoven",
     "vec",
-    "woven",
 ]

@@ -305,7 +305,7 @@ def transposed(rows: Sequence[Val]) -> list[Val]:
     return found
 
 
-def woven(rows: Sequence[Val]) -> list[Val]:
+def interleave(rows: Sequence[Val]) -> list[Val]:
     """The rows interleaved into as many vectors: element `i` of row `r` becomes number `i * len(rows) + r`."""
     count, lanes = len(rows), rows[0].lanes
     if count == 1:
@@ -315,12 +315,12 @@ def woven(rows: Sequence[Val]) -> list[Val]:
         return [_gathered(rows, order) for order in orders]
     low = [at // 2 + at % 2 * lanes for at in range(lanes)]
     high = [lanes // 2 + at for at in low]
-    pairs = zip(woven(rows[::2]), woven(rows[1::2]), strict=True)
+    pairs = zip(interleave(rows[::2]), interleave(rows[1::2]), strict=True)
     return [one.shuffle(order, other) for one, other in pairs for order in (low, high)]
 
 
-def unwoven(run: Sequence[Val]) -> list[Val]:
-    """The inverse of `woven`."""
+def deinterleave(run: Sequence[Val]) -> list[Val]:
+    """The inverse of `interleave`."""
     count, lanes = len(run), run[0].lanes
     if count == 1:
         return list(run)
@@ -328,7 +328,9 @@ def unwoven(run: Sequence[Val]) -> list[Val]:
         orders = [[divmod(i * count + row, lanes) for i in range(lanes)] for row in range(count)]
         return [_gathered(run, order) for order in orders]
     pairs = list(zip(run[::2], run[1::2], strict=True))
-    even, odd = (unwoven([one.shuffle(range(first, 2 * lanes, 2), other) for one, other in pairs]) for first in (0, 1))
+    even, odd = (
+        deinterleave([one.shuffle(range(first, 2 * lanes, 2), other) for one, other in pairs]) for first in (0, 1)
+    )
     return [row for both in zip(even, odd, strict=True) for row in both]
 
 

@@ -29,7 +29,7 @@ from onert_llvm.command.command import (
     most_pieces,
     short_pieces,
 )
-from onert_llvm.command.several import at_once
+from onert_llvm.command.merge import merge
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import Elements, aligned
 from onert_llvm.schedule.choices import Choices
@@ -47,15 +47,15 @@ Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """A function that calls functions, not necessarily one after another, and returns their results in order."""
 
 
-def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
+def call_in_order(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
     """The results of functions, called one after another."""
     return (function() for function in functions)
 
 
 @frozen(eq=False)
-class _Left:
-    """A result that an operation left in scratch memory for later ones: its range, if their own scratch memory comes
-    after it, and the last of these operations.
+class _Retained:
+    """A result that an operation retained in scratch memory for later ones: its range, if their own scratch memory
+    comes after it, and the last of these operations.
     """
 
     found: Any
@@ -77,36 +77,36 @@ class Lowering:
         self._choices = choices
         self.threads = settings.num_threads
         self._commands: list[Command] = []
-        self._beside: list[Command] = []
+        self._side_by_side: list[Command] = []
         self._announced = 0
-        self._home: tuple[int, int] | None = None
-        self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
+        self._team: tuple[int, int] | None = None
+        self._teams: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
         self._computed: dict[int, Pointer] = {}
         self._scratch = 0
-        self._in_scratch: dict[Hashable, _Left] = {}
+        self._retained: dict[Hashable, _Retained] = {}
         self._checks: list[Check] = []
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
         self._specs: dict[tuple[Algorithm, Isa], KernelSpec] = {}
 
-    def settle(self, threads: tuple[int, int] | None) -> None:
+    def assign_threads(self, threads: tuple[int, int] | None) -> None:
         """Assign the following commands to a range of threads (first, count), with scratch memory of their own."""
-        self._home = threads
+        self._team = threads
         self.threads = self._all_threads if threads is None else threads[1]
-        self._lanes.setdefault(threads, len(self._lanes))
+        self._teams.setdefault(threads, len(self._teams))
 
     def begin(self, operation: int) -> None:
-        """Start on an operation: forget what was left in scratch memory for operations before it."""
-        for what, left in list(self._in_scratch.items()):
+        """Start on an operation: forget what was retained in scratch memory for operations before it."""
+        for what, left in list(self._retained.items()):
             if 0 <= left.until < operation and not self.compact:
-                del self._in_scratch[what]
+                del self._retained[what]
 
-    def again(self) -> None:
+    def restart_for_all_threads(self) -> None:
         """Lower the same operations again, for all threads; the commands so far run side by side on some of them."""
-        self._beside, self._commands, self._announced = self._commands, [], 0
-        self._in_scratch.clear()
-        self.settle(None)
+        self._side_by_side, self._commands, self._announced = self._commands, [], 0
+        self._retained.clear()
+        self.assign_threads(None)
 
     @property
     def callers(self) -> int:
@@ -114,9 +114,9 @@ class Lowering:
         return self._all_threads
 
     @property
-    def lane(self) -> int:
+    def team(self) -> int:
         """The number of the assigned threads' scratch memory."""
-        return self._lanes[self._home]
+        return self._teams[self._team]
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -163,9 +163,9 @@ class Lowering:
 
     def constant(self, array: Array) -> Pointer:
         """A pointer to a constant array, which is stored 64-byte aligned."""
-        return self.later(lambda: array)
+        return self.deferred_constant(lambda: array)
 
-    def later(self, array: Callable[[], Any]) -> Pointer:
+    def deferred_constant(self, array: Callable[[], Any]) -> Pointer:
         """The same for an array that takes long to make: it is made after the last kernel has been started."""
         self._constants.append(array)
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
@@ -175,13 +175,13 @@ class Lowering:
         if not any(map(is_symbolic, numbers)):
             return self.constant(function(*numbers))
         made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
-        return self.later(lambda: Computed(made, numbers))
+        return self.deferred_constant(lambda: Computed(made, numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
         """Constant weights packed for kernels, shared with other programs that use the same packing."""
         target = isa or self.isa
         how = (pack, columns, target)
-        return self.later(lambda: shared(weights, how, lambda: pack(weights, columns, target)))
+        return self.deferred_constant(lambda: shared(weights, how, lambda: pack(weights, columns, target)))
 
     def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
         """The tile for a product with packed weights; products with equal `code` differ only in the tile.
@@ -191,14 +191,14 @@ class Lowering:
         target = isa or self.isa
         found = packed_tile(shape, target, self.tiles(code))
         found = self.choose(("tile", code, shape), found, lambda: near_tiles(shape, target, _TILES))
-        self.has_code(code, found)
+        self.record_tile(code, found)
         return found
 
     def choose(self, place: Hashable, model: _Found, others: Callable[[], Iterable[_Found]]) -> _Found:
         """The measured choice for a place, among the model's and the `others`; the cost model's if there is none."""
         return model if self._choices is None else self._choices.of((place, self.threads), model, others())
 
-    def cut(self, shape: Shape, tile: Tile, panels: int, row_bytes: int, batches: int = 1) -> Work:
+    def row_work(self, shape: Shape, tile: Tile, panels: int, row_bytes: int, batches: int = 1) -> Work:
         """The division into work tiles of the rows of a product (or of each of several), with `row_bytes` per row."""
         found = row_work(shape, tile, panels, row_bytes, self.isa, self.threads, batches)
         if batches > 1:
@@ -214,7 +214,7 @@ class Lowering:
         """The tiles for which such code exists already."""
         return self._tiles.get(code, ())
 
-    def has_code(self, code: Hashable, tile: Tile) -> None:
+    def record_tile(self, code: Hashable, tile: Tile) -> None:
         """Remember that such code exists for a tile."""
         known = self._tiles.setdefault(code, [])
         if tile not in known:
@@ -222,25 +222,25 @@ class Lowering:
 
     def scratch(self, *sizes: int) -> tuple[Access, ...]:
         """Memory between the commands of one operation, one piece for each size in bytes. The next operation reuses it,
-        except what was left in it for others.
+        except what was retained in it for others.
 
         Each piece is returned as the access of a command that writes it.
         """
-        return self._scratch_from(reduce(maximum, (left.end for left in self._in_scratch.values()), 0), sizes)
+        return self._scratch_from(reduce(maximum, (left.end for left in self._retained.values()), 0), sizes)
 
     def _scratch_from(self, offset: int, sizes: Sequence[int]) -> tuple[Access, ...]:
         found: list[Access] = []
         for nbytes in sizes:
-            found.append(Access(Pointer(Area.SCRATCH, self.lane, offset), nbytes, True))
+            found.append(Access(Pointer(Area.SCRATCH, self.team, offset), nbytes, True))
             offset += -(-nbytes // 64) * 64
         self._scratch = maximum(self._scratch, offset)
         return tuple(found)
 
-    def spare(self, nbytes: int) -> Access:
-        """Memory beside what was left for others, to be passed to `leave` itself before any other scratch memory is
-        requested.
+    def unretained_scratch(self, nbytes: int) -> Access:
+        """Memory beside what was retained for others, to be passed to `retain` itself before any other scratch memory
+        is requested.
         """
-        offset, lefts = 0, list(self._in_scratch.values())
+        offset, lefts = 0, list(self._retained.values())
         if any(is_symbolic(left.end) for left in lefts):
             return self.scratch(nbytes)[0]
         for left in sorted(lefts, key=lambda left: left.begin):
@@ -249,8 +249,8 @@ class Lowering:
             offset = max(offset, left.end)
         return self._scratch_from(offset, (nbytes,))[0]
 
-    def leave(self, what: Hashable, found: _Found, accesses: Sequence[Access] = (), until: int = -1) -> _Found:
-        """Remember what the operation computed in scratch memory, which none of its later commands overwrites.
+    def retain(self, what: Hashable, found: _Found, accesses: Sequence[Access] = (), until: int = -1) -> _Found:
+        """Retain what the operation computed in scratch memory, which none of its later commands overwrites.
 
         Operations up to `until` get their scratch memory after these `accesses`, unless `compact`. Otherwise it is
         valid only until scratch memory is written again.
@@ -258,12 +258,12 @@ class Lowering:
         kept = accesses if until >= 0 and not self.compact else ()
         begin = min((a.pointer.offset for a in kept), default=0)
         end = -(-reduce(maximum, (a.pointer.offset + a.nbytes for a in kept), 0) // 64) * 64
-        self._in_scratch[self._home, what] = _Left(found, begin, end, until)
+        self._retained[self._team, what] = _Retained(found, begin, end, until)
         return found
 
-    def left(self, what: Hashable) -> Any:
-        """What an earlier operation on the same threads left in scratch memory; None if it is gone."""
-        left = self._in_scratch.get((self._home, what))
+    def retained(self, what: Hashable) -> Any:
+        """What an earlier operation on the same threads retained in scratch memory; None if it is gone."""
+        left = self._retained.get((self._team, what))
         return None if left is None else left.found
 
     def check(self, operation: int, rule: str) -> Pointer:
@@ -345,37 +345,37 @@ class Lowering:
         """Add a finished command."""
         scratch = any(a.write and a.pointer.area is Area.SCRATCH for a in command.accesses)
         if command.program or command.spec == JUMP:
-            self._in_scratch.clear()
-        for what, left in list(self._in_scratch.items()):
+            self._retained.clear()
+        for what, left in list(self._retained.items()):
             if scratch and (left.until < 0 or self.compact):
-                del self._in_scratch[what]
-        self._commands.append(command if self._home is None else evolve(command, threads=self._home))
+                del self._retained[what]
+        self._commands.append(command if self._team is None else evolve(command, threads=self._team))
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Merge the commands that follow into one if their kernels allow it; none may touch what another writes."""
         first = len(self._commands)
         yield
-        found = at_once(_looking_ahead(self._commands[first:]), self.threads)
+        found = merge(_looking_ahead(self._commands[first:]), self.threads)
         self._commands[first:] = self._commands[first:] if found is None else [found]
 
-    def news(self) -> Iterator[Any]:
+    def new_kernels(self) -> Iterator[Any]:
         """The kernels of the commands that were emitted since the last call."""
         fresh, self._announced = self._commands[self._announced :], len(self._commands)
         return (command.spec for command in kernel_calls(fresh))
 
-    def done(self, made: Each = in_turn) -> Lowered:
+    def finish(self, made: Each = call_in_order) -> Lowered:
         """Everything that was collected; `made` makes the constants that take long."""
-        beside, in_turn = _looking_ahead(self._beside), _looking_ahead(self._commands)
-        specs = {command.spec.symbol: command.spec for command in kernel_calls((*beside, *in_turn))}
+        side_by_side, sequential = _looking_ahead(self._side_by_side), _looking_ahead(self._commands)
+        specs = {command.spec.symbol: command.spec for command in kernel_calls((*side_by_side, *sequential))}
         return Lowered(
-            beside or in_turn,
+            side_by_side or sequential,
             tuple(made([partial(_constant, array) for array in self._constants])),
             self._scratch,
             tuple(self._checks),
             specs,
-            len(self._lanes),
-            in_turn if beside else (),
+            len(self._teams),
+            sequential if side_by_side else (),
         )
 
 

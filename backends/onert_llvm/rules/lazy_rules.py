@@ -28,7 +28,7 @@ from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.sampling import RoiAlign
-from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
+from onert_llvm.lower.control_flow.loop_branch import Find, Fuse, InnerGraphRules, Why
 from onert_llvm.lower.rule import Rule, rule
 
 _RULES: dict[type[Op], tuple[Rule, ...]] = {
@@ -50,9 +50,9 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     ),
     RoiAlign: (rule("vision_audio.regions"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
-    CountedWhere: (rule("data_movement.places"),),
+    CountedWhere: (rule("data_movement.where"),),
     GatherElements: (rule("data_movement.gather", "lower_elements", "why_not_elements"),),
-    Within: (rule("data_movement.places", "lower_within"),),
+    Within: (rule("data_movement.where", "lower_within"),),
     CountedBoxes: (rule("vision_audio.suppression", "lower_classes", "why_not_classes"),),
     ScatterNd: (rule("data_movement.scatter"),),
     ScatterSlices: (rule("data_movement.scatter", "lower_combined", "why_not_combined"),),
@@ -82,11 +82,11 @@ def most_threads(op: Op) -> int | None:
 
 def rules(kind: type[Op], why: Why, find: Find, fuse: Fuse) -> tuple[Rule, ...]:
     """The rules for a kind; the functions provide what operations with inner graphs need to know about inner ones."""
-    own = _holding(why, find, fuse).get(kind)
+    own = _inner_graph_rules(why, find, fuse).get(kind)
     return (*_RULES.get(kind, ()), *(() if own is None else (own,)))
 
 
 @cache
-def _holding(why: Why, find: Find, fuse: Fuse) -> dict[type[Op], Rule]:
+def _inner_graph_rules(why: Why, find: Find, fuse: Fuse) -> dict[type[Op], Rule]:
     """The rules for operations with inner graphs."""
-    return dict(Enclosed(why, find, fuse).rules())
+    return dict(InnerGraphRules(why, find, fuse).rules())

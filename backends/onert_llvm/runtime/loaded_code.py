@@ -11,8 +11,8 @@ from .object_loader import Image, load
 
 _loaded: dict[str, Image] = {}
 
-_ALONE = ("onert_run", "onert_program", "onert_several", "onert_jumps")
-_POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+_SERIAL = ("onert_run", "onert_program", "onert_several", "onert_jumps")
+_THREAD_POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
 _NUMBERS = ("onert_become",)
 _C_LIBRARY = (
     "pthread_mutex_lock",
@@ -48,15 +48,15 @@ def is_loaded(symbol: str) -> bool:
     return symbol in _loaded
 
 
-def are_walkers_loaded(triple: str, pool: bool) -> bool:
-    """Whether the code that `walkers` returns is loaded."""
-    return f"{_POOL[0] if pool else _ALONE[0]} {triple}" in _loaded
+def are_drivers_loaded(triple: str, pool: bool) -> bool:
+    """Whether the code that `drivers` returns is loaded."""
+    return f"{_THREAD_POOL[0] if pool else _SERIAL[0]} {triple}" in _loaded
 
 
-def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
+def drivers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
     """The functions of `run.ll`, and of `pool.ll` with `workers.ll` if `count` is 3; `made` returns the objects."""
     found = {}
-    for names, objects in ((_ALONE, range(1)), (_POOL, range(1, count))):
+    for names, objects in ((_SERIAL, range(1)), (_THREAD_POOL, range(1, count))):
         if not objects:
             break
         symbol = f"{names[0]} {triple}"

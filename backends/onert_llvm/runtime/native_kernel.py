@@ -15,6 +15,7 @@ from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 from onert.ir.process import imports
 from onert.ir.value import Told
+from onert_llvm.command.barriers import barriers, has_teams, waits
 from onert_llvm.command.command import (
     CONDITION,
     JUMP,
@@ -29,7 +30,6 @@ from onert_llvm.command.command import (
     kernel_calls,
 )
 from onert_llvm.command.task_layout import slot_bits
-from onert_llvm.command.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
 from .thread_pool import POOLS, Pool
@@ -56,10 +56,10 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     """A call that runs all commands on these tensors, in native code from start to end."""
     lowered = kernel.lowered
     place = Places(lowered, tensors)
-    run = _bound(kernel, lowered.commands, place, adapts=not lowered.in_turn)
-    if lowered.in_turn:
-        other = _bound(kernel, lowered.in_turn, place, adapts=True)
-        run = imports.module("onert_llvm.runtime.faster").Faster(other, run)
+    run = _bound(kernel, lowered.commands, place, adapts=not lowered.sequential)
+    if lowered.sequential:
+        other = _bound(kernel, lowered.sequential, place, adapts=True)
+        run = imports.module("onert_llvm.runtime.measured_choice").MeasuredChoice(other, run)
     return checked(run, lowered, place)
 
 
@@ -69,12 +69,12 @@ def checked(run: HasParts, lowered: Lowered, place: Places) -> HasParts:
 
 
 def _bound(kernel: NativeKernel, listed: Sequence[Command], place: Places, *, adapts: bool) -> HasParts:
-    """A call that runs these commands; `adapts` as for `walked`."""
+    """A call that runs these commands; `adapts` as for `runner`."""
     commands = [command for command in listed if not is_idle(command, place)]
-    return walked(kernel, commands, BoundCommands(kernel, commands, place), place, adapts=adapts)
+    return runner(kernel, commands, BoundCommands(kernel, commands, place), place, adapts=adapts)
 
 
-def walked(
+def runner(
     kernel: NativeKernel, commands: Sequence[Command], program: BoundCommands, place: Places, *, adapts: bool = True
 ) -> HasParts:
     """A call that runs bound commands and keeps the memory that they use alive. With `adapts`, it uses fewer threads
@@ -82,19 +82,19 @@ def walked(
     """
     keep = program, place
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
+    serial = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
     state = np.zeros(_STATE, np.int64) if adapts else None  # shared by all runs: each builds on the previous
 
-    def together() -> Callable[..., None]:
+    def parallel() -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, pointer, pointer)(kernel.pool["onert_pool_call"])
 
-    def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
+    def run(start: int, some: Sequence[Command]) -> _Serial | _Parallel:
         of = tuple(command.operation for command in some)
-        if not has_lanes(some) and (
+        if not has_teams(some) and (
             kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
         ):
-            return _Alone(alone, start, len(some), keep, of)
-        return _Together(together(), kernel, start, len(some), keep, of, state)
+            return _Serial(serial, start, len(some), keep, of)
+        return _Parallel(parallel(), kernel, start, len(some), keep, of, state)
 
     def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
         if not jump.slots["flag"]:
@@ -104,7 +104,7 @@ def walked(
         slots = (ctypes.c_uint64 * len(CONDITION)).from_address(first)
         return lambda: ask(*slots)  # lengths may change the slots
 
-    def walk(program: BoundCommands, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
+    def drive(program: BoundCommands, some: Sequence[Command], of: int | None = None) -> _Serial | _Parallel | _Steps:
         """Run commands in the best way: those with work for threads are split at jumps, which are taken from here."""
         cuts = set(_cuts(some)) if kernel.threads > 1 else set()
         if not cuts:
@@ -115,12 +115,12 @@ def walked(
             if command.spec == JUMP:
                 steps[start] = jumps(command, program, start), _by(command), 1
             elif length == 1 and _is_long(command):
-                steps[start] = walk(program.inner[start], command.program, command.operation), 1, 1
+                steps[start] = drive(program.inner[start], command.program, command.operation), 1, 1
             else:
                 steps[start] = run(program.address(start), some[start:stop]), length, length
-        return _Walk(steps, len(some), of)
+        return _Steps(steps, len(some), of)
 
-    return walk(program, commands)
+    return drive(program, commands)
 
 
 _SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
@@ -166,7 +166,7 @@ def _cuts(commands: Sequence[Command]) -> Iterator[int]:
             yield from (at, at + 1)
 
 
-class _Walk:
+class _Steps:
     """Calls by the number of their first step, with the offset of the next step; the second offset is for a jump that
     is not taken (False). `operation` is the program's, None for all commands of a kernel."""
 
@@ -193,7 +193,7 @@ class _Walk:
             at += otherwise if call() is False else by
 
 
-class _Alone(partial[None]):
+class _Serial(partial[None]):
     """Runs the commands on the calling thread: just the native function with its arguments, for minimal overhead."""
 
     __slots__ = ("_address", "_keep", "_operations")
@@ -215,12 +215,12 @@ class _Alone(partial[None]):
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
         return tuple(
-            Part((at,), _Alone(self.func, self._address + skipped, count, self._keep, (at,) * count))
+            Part((at,), _Serial(self.func, self._address + skipped, count, self._keep, (at,) * count))
             for at, skipped, count in _stretches(self._operations)
         )
 
 
-class _Together:
+class _Parallel:
     """Runs the commands on a borrowed pool of threads."""
 
     __slots__ = ("_address", "_call", "_idle", "_keep", "_kernel", "_operations", "_run", "_state", "_words")
@@ -248,7 +248,7 @@ class _Together:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
-        some = partial(_Together, self._run, self._kernel, state=None, keep=self._keep)
+        some = partial(_Parallel, self._run, self._kernel, state=None, keep=self._keep)
         return tuple(
             Part((at,), some(address=self._address + skipped, count=count, operations=(at,) * count))
             for at, skipped, count in _stretches(self._operations)
@@ -311,7 +311,7 @@ class Places:
     def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
         self._lowered = lowered
         self._tensors = tensors
-        self.scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
+        self.scratch = zeros(max(lowered.scratch * lowered.teams, 1), np.uint8)
         self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
         self._operands: dict[int, tuple[int, Array]] = {}
 
@@ -342,8 +342,8 @@ class BoundCommands:
         self._rows, rest = lines[:count], lines[count:]
         at, line = self._tasks.ctypes.data, rest.ctypes.data
         runs = line + 8 * _WORDS * count * shares
-        lanes = has_lanes(commands)
-        syncs = self._lists(waits(commands, place)) if lanes else barriers(commands, place)
+        teams = has_teams(commands)
+        syncs = self._lists(waits(commands, place)) if teams else barriers(commands, place)
         for number, (row, command, sync) in enumerate(zip(self._rows, commands, syncs, strict=False)):
             row[_TASK] = at
             if command.program:
@@ -352,7 +352,7 @@ class BoundCommands:
                 row[_FN] = kernel.kernels[command.spec.symbol]
             row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
             row[_SHARES], row[_RUNS] = line, runs
-            if lanes:
+            if teams:
                 first, threads = command.threads or (0, kernel.threads)
                 row[_THREADS] = first | threads << 32
             at += 8 * len(command.spec.layout.names)

@@ -15,28 +15,30 @@ from .native_kernel import NativeKernel
 
 
 @frozen(eq=False)
-class KeptKernel(Told):
+class SerializedKernel(Told):
     """A native kernel without addresses: `objects` are object files by the symbol that they define.
 
-    `walkers` are the object files of the code that runs the commands.
+    `drivers` are the object files of the code that runs the commands.
     """
 
     lowered: Lowered
     objects: Mapping[str, bytes]
     triple: str
-    walkers: tuple[bytes, ...]
+    drivers: tuple[bytes, ...]
     threads: int
 
 
-SERIALIZABLE = (*(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),)
+SERIALIZABLE = (*(SerializedKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),)
 """The classes of which a serialized kernel consists."""
 
 
-def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:
+def serialized(
+    kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, drivers: tuple[bytes, ...]
+) -> SerializedKernel:
     """A kernel to store: its commands refer to their code only by what a call needs."""
     own = kernel.lowered
-    lowered = evolve(own, commands=_called(own.commands), in_turn=_called(own.in_turn), specs={})
-    return KeptKernel(lowered, objects, triple, walkers, kernel.threads)
+    lowered = evolve(own, commands=_called(own.commands), sequential=_called(own.sequential), specs={})
+    return SerializedKernel(lowered, objects, triple, drivers, kernel.threads)
 
 
 def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
@@ -50,8 +52,10 @@ def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
     )
 
 
-def revived(kept: KeptKernel) -> NativeKernel:
+def deserialized(serialized: SerializedKernel) -> NativeKernel:
     """The kernel in this process: its code is loaded, its constants are used in place."""
-    kernels = loaded_code.addresses(kept.objects, lambda missing: [kept.objects[symbol] for symbol in missing])
-    walkers = loaded_code.walkers(kept.triple, len(kept.walkers), kept.walkers.__getitem__)
-    return NativeKernel(kept.lowered, kernels, walkers, kept.threads)
+    kernels = loaded_code.addresses(
+        serialized.objects, lambda missing: [serialized.objects[symbol] for symbol in missing]
+    )
+    drivers = loaded_code.drivers(serialized.triple, len(serialized.drivers), serialized.drivers.__getitem__)
+    return NativeKernel(serialized.lowered, kernels, drivers, serialized.threads)

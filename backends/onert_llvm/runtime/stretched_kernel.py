@@ -19,7 +19,7 @@ from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
 from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps, is_idle
 
 from .aligned_memory import Elements
-from .native_kernel import BoundCommands, NativeKernel, Places, checked, walked
+from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
@@ -104,12 +104,16 @@ class _BoundStretch:
             commands = [listed[at][0] for at in there]
             bound = BoundCommands(own.kernel, commands, place)
             self._bound.append(bound)
-            runs.append(walked(own.kernel, commands, bound, place))
+            runs.append(runner(own.kernel, commands, bound, place))
             numbered = {at: number for number, at in enumerate(there)}
             for change in changes:
                 if change.path[0] in numbered:
                     self._row(change, _target(bound, numbered, change), place, integers, floats)
-        run = runs[0] if len(runs) == 1 else imports.module("onert_llvm.runtime.faster").Faster(runs[1], runs[0])
+        run = (
+            runs[0]
+            if len(runs) == 1
+            else imports.module("onert_llvm.runtime.measured_choice").MeasuredChoice(runs[1], runs[0])
+        )
         self.run = checked(run, own.widest, place)
         stores = tuple(np.array(rows, np.int64).reshape(-1, 3) for rows in (integers, words, floats))
         self._follow = own.followed(numbers, registers)
@@ -236,7 +240,7 @@ def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mappin
     """
     lowered = kernel.lowered
     writer = _Settling(trace, shared=kernel.threads > 1)
-    listed = (lowered.commands, *((lowered.in_turn,) if lowered.in_turn else ()))
+    listed = (lowered.commands, *((lowered.sequential,) if lowered.sequential else ()))
     lists, changes = [], []
     constants = tuple(map(writer.constant, lowered.constants))
     for commands in listed:
@@ -247,7 +251,7 @@ def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mappin
     widest = evolve(
         lowered,
         commands=tuple(command for command, _ in lists[0]),
-        in_turn=tuple(command for command, _ in lists[1]) if lowered.in_turn else (),
+        sequential=tuple(command for command, _ in lists[1]) if lowered.sequential else (),
         constants=constants,
         scratch=largest(lowered.scratch),
     )

@@ -344,7 +344,7 @@ def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
     return Tile(best, across), False, many
 
 
-def made_work(m: int, tile: Tile, panels: int, threads: int) -> Work:
+def decoded_work(m: int, tile: Tile, panels: int, threads: int) -> Work:
     """The work split if each work tile first decodes its panel: few cuts, but work for all threads."""
     blocks, groups = -(-m // tile.mr), 1 if panels % threads == 0 or panels >= 4 * threads else threads
     mc = tile.mr * -(-blocks // minimum(blocks, maximum(groups, m // _ROWS_OF_MADE)))
@@ -357,7 +357,7 @@ def fetching(tile: Tile, isa: Isa) -> Tile:
     return evolve(tile, ahead=1) if alike else tile
 
 
-def own_room(nbytes: int, threads: int, isa: Isa) -> int:
+def scratch_stride(nbytes: int, threads: int, isa: Isa) -> int:
     """The distance in bytes between the scratch memory of threads: whole second-level caches, so that each thread uses
     the same memory for all layers, and no other thread has it in its cache.
     """

@@ -272,8 +272,8 @@ def channel_order(channels: int, wide: int, isa: Isa) -> Array:
     places = np.arange(isa.whole(channels), dtype=np.int64)
     places[-lanes:] -= min(places[-lanes], -channels % lanes)
     if wide:
-        woven = channels // (lanes * wide) * lanes * wide
-        places[:woven] = places[:woven].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
+        interleave = channels // (lanes * wide) * lanes * wide
+        places[:interleave] = places[:interleave].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
     return places
 
 

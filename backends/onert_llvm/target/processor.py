@@ -24,13 +24,13 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 @cache
 def processor() -> str:
-    """This machine's processor as `told` describes it, then, after a "+", its stored figures."""
-    found = told()
+    """This machine's processor as `description` describes it, then, after a "+", its stored figures."""
+    found = description()
     measured = _kept().load(_key(found))
     return found if measured is None else f"{found} + {bytes(measured).decode('ascii', 'replace')}"
 
 
-def told(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
+def description(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
     """The system's description of its first processor: vendor, family and model, then, after a ":", the sizes in bytes
     of its own data caches. What the system does not report is left out."""
     lines = (line.partition(":") for line in _read(cpuinfo).splitlines())
@@ -46,7 +46,7 @@ def keep(figures: Mapping[str, float]) -> None:
     """Store figures of this machine's processor for the cost models; they override stored and built-in ones. Raises
     OSError if the cache cannot be written to."""
     text = " ".join(f"{name}={value:.3g}" for name, value in figures.items())
-    if not _kept().store(_key(told()), text.encode("ascii"), label="machine\tfigures of this processor"):
+    if not _kept().store(_key(description()), text.encode("ascii"), label="machine\tfigures of this processor"):
         raise OSError(f"{_kept().directory} cannot be written to, or is not the user's own")
     processor.cache_clear()
 

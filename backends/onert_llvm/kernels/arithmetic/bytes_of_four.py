@@ -7,25 +7,26 @@ from collections.abc import Sequence
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, Kernel, Val, vec
 
-from .interleave_x86 import REGISTERS, packed
+from .interleave_x86 import REGISTERS
+from .interleave_x86 import packed as packed_by_blocks
 from .requantize_int8 import Requantize
 
 _LANES = 16
 
 
-def has(k: Kernel) -> bool:
+def is_available(k: Kernel) -> bool:
     """Whether the target has the instructions."""
     return k.isa.rounds and k.isa.f32 == _LANES
 
 
-def joined(k: Kernel, task: Task, how: Requantize, signed: bool, values: Sequence[Val]) -> Val:
+def packed(k: Kernel, task: Task, how: Requantize, signed: bool, values: Sequence[Val]) -> Val:
     """The bytes of four registers, in order, bounded as specified by `how`."""
-    return _ordered(packed(k, task, how.clamped, signed, values))
+    return _ordered(packed_by_blocks(k, task, how.clamped, signed, values))
 
 
-def in_order(k: Kernel, task: Task, signed: bool, values: Sequence[Val]) -> Val:
+def packed_to_type(k: Kernel, task: Task, signed: bool, values: Sequence[Val]) -> Val:
     """The same, bounded by their type."""
-    return _ordered(packed(k, task, False, signed, values))
+    return _ordered(packed_by_blocks(k, task, False, signed, values))
 
 
 def _ordered(found: Val) -> Val:
@@ -33,6 +34,6 @@ def _ordered(found: Val) -> Val:
     return found.bits(vec(I32, _LANES)).shuffle(order).bits(vec(I8, REGISTERS * _LANES))
 
 
-def split(whole: Val) -> list[Val]:
+def unpacked(whole: Val) -> list[Val]:
     """The bytes of each of the four registers."""
     return [whole.shuffle(range(first, first + _LANES)) for first in range(0, REGISTERS * _LANES, _LANES)]

@@ -331,7 +331,7 @@ _FEW = 6
 """Single-instruction functions, and the most of them that count as little code."""
 
 
-def is_little(tree: Expr) -> bool:
+def is_cheap(tree: Expr) -> bool:
     """Whether a tree takes only a few instructions."""
     found: list[Fn] = []
 

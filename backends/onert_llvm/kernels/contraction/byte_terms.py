@@ -23,7 +23,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
     with_zero_point,
 )
 
-from .contraction import Ending, Finished, Reading, Sums, Terms
+from .contraction import Ending, Finish, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
 from .int8_microkernel import add_group, dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
@@ -108,7 +108,7 @@ class Bytes(Ending):
     element = I8
 
     @property
-    def little(self) -> bool:
+    def is_cheap(self) -> bool:
         return not self.alike
 
     @property
@@ -125,10 +125,10 @@ class Bytes(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return bias(k, task, self.requantize, self._column(k, block, vector))
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         how = self.requantize
 
-        def column(j: int) -> Finished:
+        def column(j: int) -> Finish:
             lanes, final = load_lanes(k, task, how, self._column(k, block, j)), table(k, task, how)
 
             def byte(row: Row, value: Val) -> Val:
@@ -140,12 +140,12 @@ class Bytes(Ending):
         return column
 
     def by_fours(self, k: Kernel) -> bool:
-        return self.little and bytes_of_four.has(k)
+        return self.is_cheap and bytes_of_four.is_available(k)
 
-    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         how = self.requantize
 
-        def column(j: int) -> Finished:
+        def column(j: int) -> Finish:
             lanes = load_lanes(k, task, how, self._column(k, block, j))
 
             def value(row: Row, sums: Val) -> Val:
@@ -157,7 +157,7 @@ class Bytes(Ending):
 
     def narrow(self, k: Kernel, task: Task) -> Callable[[Sequence[Val]], Val]:
         how, final = self.requantize, table(k, task, self.requantize)
-        return lambda values: final(bytes_of_four.joined(k, task, how, self.signed, values))
+        return lambda values: final(bytes_of_four.packed(k, task, how, self.signed, values))
 
 
 def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:

@@ -23,7 +23,7 @@ from .register_tile import SLOTS, Block, Row, Tile, each_block
 Sums = Sequence[Sequence[Val]]
 """The sums of each row of a tile, by register of columns; or other values of each row."""
 
-Finished = Callable[[Row, Val], Val]
+Finish = Callable[[Row, Val], Val]
 """Emits what is stored of a row's sums in one register of columns."""
 
 REGISTERS_TOGETHER = 4
@@ -33,7 +33,7 @@ class Ending(Value):
     """How accumulators are initialised and what is stored of them.
 
     `corrected`: rows come with a correction to subtract, because weights have a zero point. If the epilogue is
-    `little`, it is unrolled over the rows of a tile.
+    `is_cheap`, it is unrolled over the rows of a tile.
     """
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class Ending(Value):
         return F32
 
     @property
-    def little(self) -> bool:
+    def is_cheap(self) -> bool:
         return False
 
     @property
@@ -56,7 +56,7 @@ class Ending(Value):
         """The slots that it adds to a task."""
         return ()
 
-    def watched(self, k: Kernel) -> Extremes | None:
+    def observer(self, k: Kernel) -> Extremes | None:
         """Observes all stored values, if their range is needed."""
         return None
 
@@ -64,11 +64,11 @@ class Ending(Value):
         """The initial accumulator of one of the tile's registers of columns."""
         raise NotImplementedError
 
-    def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
+    def add_residual(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
         """The sums after adding what applies to the whole tile."""
         return sums
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         """For each of the tile's registers of columns, the emitter of the stored value."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class Ending(Value):
         """Whether four registers of sums are stored as one register of bytes, through `wide` and then `narrow`."""
         return False
 
-    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         """For each of the tile's registers of columns, the emitter of the 32-bit values of its sums."""
         raise NotImplementedError
 
@@ -181,7 +181,7 @@ class Contraction(Value):
         return ("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        seen = self.ending.watched(k)
+        seen = self.ending.observer(k)
 
         def body(block: Block) -> None:
             reading = self.operand.read(k, task, block, self.terms)
@@ -212,11 +212,11 @@ def store(
     k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = (), seen: Extremes | None = None
 ) -> None:
     """Store the sums of a tile; `more` are further values of each row."""
-    sums = ending.joined(k, task, block, sums)
+    sums = ending.add_residual(k, task, block, sums)
     if block.count > 1 and ending.by_fours(k):
         _store_by_fours(k, task, block, ending, sums, more)
         return
-    finished = ending.finished(k, task, block)
+    finished = ending.finisher(k, task, block)
     c = task.view("c", ending.element, task.i64("ldc"), 1)
 
     def column(j: int) -> Callable[[Row, Val], None]:
@@ -230,7 +230,7 @@ def store(
 
         return write
 
-    block.finish(sums, column, ending.little, more)
+    block.finish(sums, column, ending.is_cheap, more)
 
 
 def _store_by_fours(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums) -> None:

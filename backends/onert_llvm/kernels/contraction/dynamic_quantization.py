@@ -226,7 +226,7 @@ class Dynamic(Real):
         ranges = SLOTS if self.ranged else ()
         return ("sums", "filter_scales", "row_scales", *moved, *ranges, *self.epilogue.slots)
 
-    def watched(self, k: Kernel) -> Extremes | None:
+    def observer(self, k: Kernel) -> Extremes | None:
         return extremes(k, k.isa.f32) if self.ranged else None
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:

@@ -8,9 +8,9 @@ from attrs import frozen
 
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Val, View
-from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, evaluate, is_little, leaves
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, evaluate, is_cheap, leaves
 
-from .contraction import Ending, Finished, Sums
+from .contraction import Ending, Finish, Sums
 from .register_tile import Block, Row
 
 ACC = Leaf("acc")
@@ -39,8 +39,8 @@ class Epilogue(Ending):
     residual: bool = False
 
     @property
-    def little(self) -> bool:
-        return is_little(self.tree)
+    def is_cheap(self) -> bool:
+        return is_cheap(self.tree)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Epilogue(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return self.start(k, task, block.at(vector), k.isa.f32, block.masks[vector])
 
-    def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
+    def add_residual(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
         """The sums plus the residual, if there is one."""
         if not self.residual:
             return sums
@@ -104,10 +104,10 @@ class Epilogue(Ending):
                     x.set(row.place(matrix, j).load(k.isa.f32, block.masks[j]) + x.get())
         return [[x.get() for x in row] for row in acc]
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         given, matrices = self.given(task, k.isa.f32), row_windows(k, task, self.matrices)
 
-        def column(j: int) -> Finished:
+        def column(j: int) -> Finish:
             def value(row: Row, acc: Val) -> Val:
                 others = {n: row.place(v, j) for n, v in matrices.items()}
                 return self.apply(k, task, acc, block.at(j), others, block.masks[j], given)

@@ -14,7 +14,7 @@ from onert_llvm.target.isa import Isa
 
 
 @contextmanager
-def parked(k: Kernel, rows: Sequence[Sequence[Val]]) -> Iterator[tuple[Val, list[Val]]]:
+def spill_loop(k: Kernel, rows: Sequence[Sequence[Val]]) -> Iterator[tuple[Val, list[Val]]]:
     """Loop over rows of values of equal types, stored in scratch memory: yields the row number and its values."""
     columns = []
     for column in zip(*rows, strict=True):
@@ -205,7 +205,7 @@ class Block:
             return
         writes = [column(j) for j in range(self.vectors)]
         beside = more or [()] * self.count
-        with parked(self.k, [(*own, *extra) for own, extra in zip(values, beside, strict=True)]) as (i, found):
+        with spill_loop(self.k, [(*own, *extra) for own, extra in zip(values, beside, strict=True)]) as (i, found):
             row = Row(self, self.row(i), found[self.vectors :])
             for write, value in zip(writes, found, strict=False):
                 write(row, value)

@@ -9,7 +9,7 @@ from attrs import frozen
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Type, Val
 
-from .contraction import Ending, Finished
+from .contraction import Ending, Finish
 from .epilogue import PLAIN, Epilogue
 from .register_tile import Block, Row
 
@@ -40,10 +40,10 @@ class Real(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return self.start(k, task, block.at(vector))
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
-        following = self.epilogue.finished(k, task, block)
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
+        following = self.epilogue.finisher(k, task, block)
 
-        def column(j: int) -> Finished:
+        def column(j: int) -> Finish:
             after, real = following(j), self.real(k, task, block.at(j), block.masks[j])
 
             def value(row: Row, sums: Val) -> Val:

@@ -14,7 +14,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F64, I8, I16, I32, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 
-from .contraction import Ending, Finished, Reading, Sums, Terms
+from .contraction import Ending, Finish, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
 from .int8_microkernel import dot_pairs
 from .register_tile import Block, Tile
@@ -74,8 +74,8 @@ class Shorts(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return self.scaling.bias(k, task, block.at(vector))
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
-        def column(j: int) -> Finished:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
+        def column(j: int) -> Finish:
             lanes = self.scaling.lanes(k, task, block.at(j))
             return lambda _, total: self.scaling.stored(k, task, total, lanes)
 

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, transposed, unwoven, woven
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, deinterleave, interleave, transposed
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
 """The representation of an element by its bytes: an integer, or several adjacent ones."""
@@ -161,8 +161,8 @@ def _in_turn(k: Kernel, source: View, target: View, rows: Val, how: Move) -> Non
         first = k.view(turns[row, 0].address, element, 1)
         one_run = [first[way * lanes] for way in range(ways)]
         if how.core is Core.WEAVE:
-            found, places = woven([place.load(lanes) for place in side_by_side]), one_run
+            found, places = interleave([place.load(lanes) for place in side_by_side]), one_run
         else:
-            found, places = unwoven([place.load(lanes) for place in one_run]), side_by_side
+            found, places = deinterleave([place.load(lanes) for place in one_run]), side_by_side
         for value, place in zip(found, places, strict=True):
             place.store(value)

@@ -13,7 +13,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.fixed_point_functions import divided, logistic, saturated, tanh
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, bias, fixed, load_lanes
-from onert_llvm.kernels.contraction.contraction import Ending, Finished
+from onert_llvm.kernels.contraction.contraction import Ending, Finish
 from onert_llvm.kernels.contraction.register_tile import Block
 
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
@@ -31,8 +31,8 @@ class ScaledSums(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return bias(k, task, WIDE, block.at(vector))
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
-        def column(j: int) -> Finished:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
+        def column(j: int) -> Finish:
             own = load_lanes(k, task, WIDE, block.at(j))
             return lambda _, total: saturated(fixed(total, own))
 

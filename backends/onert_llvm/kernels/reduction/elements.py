@@ -10,7 +10,7 @@ from onert_llvm.irbuilder import F32, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Expr, Kind, evaluate
 from onert_llvm.kernels.contraction.epilogue import ACC
 
-from .fold import Fold, Spoilt, fold_lanes, spoils
+from .fold import Fold, NanTracker, fold_lanes, tracks_nan
 
 _WAYS = 4
 """Registers of a row that are folded in parallel."""
@@ -48,12 +48,12 @@ class Elements(Value):
         return k.const(vec(self.accumulator, lanes), self.fold.start(self.kind))
 
     @property
-    def spoils(self) -> bool:
+    def tracks_nan(self) -> bool:
         """Whether results must be NaN if an element is."""
-        return spoils(self.fold, self.kind)
+        return tracks_nan(self.fold, self.kind)
 
-    def spoilt(self, k: Kernel) -> Spoilt:
-        return Spoilt(k, self.fold, self.kind, k.isa.f32)
+    def nan_tracker(self, k: Kernel) -> NanTracker:
+        return NanTracker(k, self.fold, self.kind, k.isa.f32)
 
     def load(self, place: View, lanes: int, mask: Val | None = None) -> Val:
         """Load elements in the type that is folded."""
@@ -63,19 +63,19 @@ class Elements(Value):
         return self.fold.join(a, b, self.kind)
 
     def join_numbers(self, a: Val, b: Val) -> Val:
-        """The same where `spoilt` tracks NaN."""
+        """The same where `nan_tracker` tracks NaN."""
         return self.fold.join_numbers(a, b, self.kind)
 
     def along(self, k: Kernel, row: View, width: Val) -> Val:
         """Fold `width` contiguous elements: several registers in parallel, then the rest, then the lanes."""
-        lanes, start, spoilt = k.isa.f32, self.start(k, k.isa.f32), self.spoilt(k)
+        lanes, start, nan_tracker = k.isa.f32, self.start(k, k.isa.f32), self.nan_tracker(k)
         totals = [k.var(start) for _ in range(_WAYS)]
         block, whole = width - width % (lanes * _WAYS), width - width % lanes
 
         def add(elements: list[Val]) -> None:
             for total, x in zip(totals, elements, strict=False):
                 total.set(self.join_numbers(total.get(), x))
-            spoilt.see(elements)
+            nan_tracker.see(elements)
 
         with k.loop(block, step=lanes * _WAYS) as at:
             add([self.load(row[at + i * lanes], lanes) for i in range(_WAYS)])
@@ -85,7 +85,7 @@ class Elements(Value):
             mask = k.mask(lanes, width - whole)
             add([mask.select(self.load(row[whole], lanes, mask), start)])
         first, second = (self.join_numbers(totals[i].get(), totals[i + 1].get()) for i in (0, 2))
-        return spoilt.mend(fold_lanes(self.fold, self.join_numbers(first, second), self.kind))
+        return nan_tracker.with_nan(fold_lanes(self.fold, self.join_numbers(first, second), self.kind))
 
     def divisor(self, k: Kernel, count: Val) -> Val:
         """The divisor of means of `count` elements."""

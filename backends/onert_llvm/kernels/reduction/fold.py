@@ -42,13 +42,13 @@ class Fold(Enum):
         return a.umax(b) if self is Fold.MAX else a.umin(b)
 
     def join_numbers(self, a: Val, b: Val, kind: Kind = Kind.F32) -> Val:
-        """The same, but for floats a NaN may be lost; `Spoilt` tracks those."""
-        if spoils(self, kind):
+        """The same, but for floats a NaN may be lost; `NanTracker` tracks those."""
+        if tracks_nan(self, kind):
             return a.max(b) if self is Fold.MAX else a.min(b)
         return self.join(a, b, kind)
 
 
-def spoils(fold: Fold, kind: Kind) -> bool:
+def tracks_nan(fold: Fold, kind: Kind) -> bool:
     """Whether a fold has to track NaN elements."""
     return kind is Kind.F32 and fold in (Fold.MAX, Fold.MIN)
 
@@ -58,14 +58,14 @@ def unordered(elements: Sequence[Val]) -> Val:
     return reduce(or_, (a.unordered(b) for a, b in zip(elements[::2], [*elements[1::2], elements[-1]], strict=False)))
 
 
-class Spoilt:
+class NanTracker:
     """Tracks per lane whether any element was NaN: two elements take one comparison, and no total waits for it.
 
     For folds and kinds without NaN it does nothing.
     """
 
     def __init__(self, k: Kernel, fold: Fold, kind: Kind, lanes: int) -> None:
-        self._lanes = k.var(k.zeros(I1, lanes)) if spoils(fold, kind) else None
+        self._lanes = k.var(k.zeros(I1, lanes)) if tracks_nan(fold, kind) else None
 
     def see(self, elements: Sequence[Val]) -> None:
         """Include some elements."""
@@ -77,7 +77,7 @@ class Spoilt:
         """The lanes in which an element was NaN; None if they are not tracked."""
         return None if self._lanes is None else self._lanes.get()
 
-    def mend(self, total: Val) -> Val:
+    def with_nan(self, total: Val) -> Val:
         """The total, NaN in lanes that had a NaN element; for a scalar, if any lane had one."""
         seen = self.seen
         if seen is None:

@@ -43,7 +43,7 @@ class Pool(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         s, elements = self.strip, self.elements
-        memory, apart = elements.kind.memory, elements.spoils and found_apart(s, k.isa.registers)
+        memory, apart = elements.kind.memory, elements.tracks_nan and found_apart(s, k.isa.registers)
         join = elements.join_numbers if apart else elements.join
 
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
@@ -56,14 +56,14 @@ class Pool(Value):
                 for x, t in product(range(s.across), range(s.window[1])):
                     tap, so_far = seen[x * s.stride + t * s.dilation], values[x]
                     values[x] = tap if so_far is None else join(so_far, tap)
-            spoilt = {column: unordered([seen[column] for seen in rows]) for column in s.columns if apart}
+            nan_tracker = {column: unordered([seen[column] for seen in rows]) for column in s.columns if apart}
             for x, value in enumerate(values):
                 assert value is not None
                 divisor = None
                 if elements.mean:
                     divisor = task.view("divisors", elements.divisors, 1)[pixels.position + x].load()
                 elif apart:
-                    taps = (spoilt[x * s.stride + t * s.dilation] for t in range(s.window[1]))
+                    taps = (nan_tracker[x * s.stride + t * s.dilation] for t in range(s.window[1]))
                     value = reduce(or_, taps).select(float("nan"), value)
                 target[out + x, c].store(elements.finish(k, task, value, divisor), mask)
 
@@ -125,15 +125,15 @@ class WindowPool(Value):
     ) -> Val:
         """Fold the pixels of a window, for a register of channels."""
         elements, (c, lanes, mask) = self.elements, some
-        total, spoilt = k.var(elements.start(k, lanes)), elements.spoilt(k)
+        total, nan_tracker = k.var(elements.start(k, lanes)), elements.nan_tracker(k)
 
         def add(x: Val, count: int) -> None:
             taps = [elements.load(source[y, x + i, c], lanes, mask) for i in range(count)]
             for tap in taps:
                 total.set(elements.join_numbers(total.get(), tap))
-            spoilt.see(taps)
+            nan_tracker.see(taps)
 
-        ways = 2 if elements.spoils else 1
+        ways = 2 if elements.tracks_nan else 1
         with k.loop(rows[1], rows[0]) as y:
             whole = columns[1] - (columns[1] - columns[0]) % ways
             with k.loop(whole, columns[0], step=ways) as x:
@@ -141,4 +141,4 @@ class WindowPool(Value):
             if ways > 1:
                 with k.when(whole < columns[1]):
                     add(whole, 1)
-        return spoilt.mend(total.get())
+        return nan_tracker.with_nan(total.get())

@@ -12,7 +12,7 @@ from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .elements import Elements
-from .fold import Spoilt
+from .fold import NanTracker
 
 
 def _slots(elements: Elements) -> tuple[str, ...]:
@@ -72,20 +72,20 @@ class ReduceRows(Value):
     def _group(self, k: Kernel, task: Task, first: Val) -> None:
         """As many rows as a register has lanes; row by row if an element is NaN and the result depends on it."""
         elements, lanes, memory = self.elements, k.isa.f32, self.elements.kind.memory
-        span, spoilt = self._lanes_of_row(lanes), elements.spoilt(k)
+        span, nan_tracker = self._lanes_of_row(lanes), elements.nan_tracker(k)
         together = lanes // span
         source = k.view(task.view("in", memory, self.known, 1)[first].address, memory, self.known, 1)
-        found = [self._loaded(k, source[row], spoilt) for row in range(0, lanes, together)]
+        found = [self._loaded(k, source[row], nan_tracker) for row in range(0, lanes, together)]
         while span > 1:
             found = [self._halved(a, b, span) for a, b in zip(found[::2], found[1::2], strict=True)]
             span //= 2
         total = elements.join_numbers(elements.start(k, lanes), found[0])
         task.view("out", memory, 1)[first].store(_finished(k, task, elements, total))
-        if spoilt.seen is not None:
-            with k.when(spoilt.seen.any()):
+        if nan_tracker.seen is not None:
+            with k.when(nan_tracker.seen.any()):
                 self._rows(k, task, first, first + lanes)
 
-    def _loaded(self, k: Kernel, place: View, spoilt: Spoilt) -> Val:
+    def _loaded(self, k: Kernel, place: View, nan_tracker: NanTracker) -> Val:
         """A register of rows, each in a power of two of lanes; a row's second register is joined to the first."""
         elements, lanes, width = self.elements, k.isa.f32, self.known
         start, span, numbers = elements.start(k, lanes), self._lanes_of_row(lanes), k.iota(I32, lanes)
@@ -96,9 +96,9 @@ class ReduceRows(Value):
         if width > lanes:
             rest = elements.load(place[lanes], lanes)
             rest = rest if width == 2 * lanes else (numbers < width - lanes).select(rest, start)
-            spoilt.see([found, rest])
+            nan_tracker.see([found, rest])
             return elements.join_numbers(found, rest)
-        spoilt.see([found])
+        nan_tracker.see([found])
         return found
 
     def _halved(self, a: Val, b: Val, span: int) -> Val:

@@ -91,7 +91,7 @@ class TabledSoftmax(Value):
                 value = multiply(powers[at].load(8).cast(I64), factor.splat(8))
                 parts.append((((value + half.splat(8)) >> exponent.splat(8)) + low).cast(I32))
             words.append(parts[0].shuffle(range(16), parts[1]))
-        return bytes_of_four.in_order(k, task, self.signed, words)
+        return bytes_of_four.packed_to_type(k, task, self.signed, words)
 
 
 @frozen

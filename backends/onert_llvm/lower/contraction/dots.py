@@ -12,8 +12,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.schedule.cost_model import Shape
 
 from .conv_geometry import offsets_of
-from .cut import cut
 from .epilogue import Tail
+from .partition import partition
 
 
 def dots(
@@ -31,7 +31,7 @@ def dots(
     """
     (m, n, depth), count, isa = size, math.prod(batches), lowering.isa
     tile = Tile(1, Columns(1, padded=True) if isa.free_masks else columns(n, 1, isa))
-    work, slots = cut(lowering, Shape(m, n, depth), tile, depth * 4, lowering.operand(matrix), 0, count)
+    work, slots = partition(lowering, Shape(m, n, depth), tile, depth * 4, lowering.operand(matrix), 0, count)
     slots |= {
         **after.slots,
         "a": lowering.operand(rows),

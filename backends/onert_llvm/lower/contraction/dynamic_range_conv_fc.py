@@ -34,7 +34,7 @@ from .depthwise import repeat_bytes, sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
-from .quantized_rows import Quantized, Ranged, by_groups, later, quantized, ranged, shared
+from .quantized_rows import Quantized, Ranged, advanced, by_groups, quantized, ranged, shared
 from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -110,7 +110,7 @@ def multiply(
             channels = taps * depth // geometry.taps
             operand, read = windows_of(geometry, channels, own.values, own.padding, Patches, most=MOST_PATCH_BYTES)
         algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, source.signed, bits, far=False)
-        slots = common | own.slots | read | {"c": later(after.place, i * m * width * 4)}
+        slots = common | own.slots | read | {"c": advanced(after.place, i * m * width * 4)}
         touched = (*source.accesses, *after.accesses)
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
@@ -179,7 +179,7 @@ def _filter(
     for i in range(images):
         own = source.from_item(i)
         slots = {**after.slots, **own.slots, "input": own.values, "zero": own.padding()}
-        slots |= {"c": later(after.place, 4 * i * size), TILES: plan.work}
+        slots |= {"c": advanced(after.place, 4 * i * size), TILES: plan.work}
         plan.emit(lowering, at, slots, after.reads, after.writes, rooms, (*source.accesses, *after.accesses))
 
 
@@ -233,7 +233,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     touched = (*source.accesses, *after.accesses)
     for i in range(images):
         own = source.from_item(i)
-        place = later(after.place, i * geometry.rows * n * 4)
+        place = advanced(after.place, i * geometry.rows * n * 4)
         slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding()}
         lowering.emit(at, algorithm, dict(slots), tiles, after.reads, after.writes, flops, touched)
 

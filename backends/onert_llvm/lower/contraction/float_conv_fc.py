@@ -31,10 +31,10 @@ from onert_llvm.target.isa import Isa
 
 from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, shared_rows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
-from .cut import cut
 from .direct import grouped, planes
 from .dots import dots
 from .epilogue import Tail, Windows, tail
+from .partition import partition
 from .winograd import layers as winograd
 
 MOST_GROUPS = 256
@@ -104,7 +104,7 @@ def product(
         isa = lanes_for(shape, isa) if kind is Terms.FLOAT else isa
         tile = lowering.tile((FloatTerms, code, kind, isa.f32), shape, isa)
     b, panel_bytes = lowering.packed(weights, tile.columns, pack, isa), panel_bytes_f32(taps, depth, tile.columns, isa)
-    work, slots = cut(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes, isa=isa)
+    work, slots = partition(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes, isa=isa)
     return Product(tile, work, m, n, slots, isa, terms=kind)
 
 
@@ -119,7 +119,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     panel_bytes = tile.columns.widest * lowering.isa.vector_bytes
-    work, slots = cut(lowering, Shape(m, n, depth), tile, depth * 4, room.pointer, panel_bytes)
+    work, slots = partition(lowering, Shape(m, n, depth), tile, depth * 4, room.pointer, panel_bytes)
     return Product(tile, work, m, n, slots, lowering.isa, (evolve(room, write=False),))
 
 

@@ -192,7 +192,7 @@ def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[O
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.later(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group)),
+        "w": lowering.deferred_constant(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,

@@ -107,14 +107,14 @@ class Outputs:
         floats = self._floats(reals, pair, bounds, bias, rectified) if isa.rounds else None
         if floats is not None:
             how = Scaling.FLOAT
-            columns = lowering.later(lambda: pack_floats(folded(), floats, isa, places))
+            columns = lowering.deferred_constant(lambda: pack_floats(folded(), floats, isa, places))
         elif pair is None:
             how, rectified = real_scaling(isa), False
-            columns = lowering.later(lambda: pack_reals(folded(), reals, isa, places))
+            columns = lowering.deferred_constant(lambda: pack_reals(folded(), reals, isa, places))
         else:
             how = scaling(bounds, pair, result.zero_point)
             rectified = rectified and how is Scaling.NARROW
-            columns = lowering.later(
+            columns = lowering.deferred_constant(
                 lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
             )
         slots: dict[str, Slot] = {"columns": columns, "zero_point": result.zero_point, "weight_zero": weights.zero}

@@ -18,7 +18,7 @@ from onert_llvm.schedule.cost_model import Shape, fetching
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
 
-from .cut import cut
+from .partition import partition
 
 
 @frozen(eq=False)
@@ -49,7 +49,7 @@ def byte_product(
     taps, depth, n = weights.shape
     packed = lowering.packed(weights, tile.columns, pack or PACKS[bits], isa)
     panel_bytes = panel_bytes_int8(taps, depth, tile.columns, isa, bits)
-    work, slots = cut(lowering, Shape(m, n, row_bytes, True), tile, row_bytes, packed, panel_bytes)
+    work, slots = partition(lowering, Shape(m, n, row_bytes, True), tile, row_bytes, packed, panel_bytes)
     return ByteProduct(tile, work.tiles, slots)
 
 

@@ -56,13 +56,13 @@ class Quantized:
     def from_item(self, item: int) -> Quantized:
         """The items from one on."""
         steps = (self.size, 4, 4, self.channels)
-        moved = (evolve(a, pointer=later(a.pointer, item * s)) for a, s in zip(self.accesses, steps, strict=True))
+        moved = (evolve(a, pointer=advanced(a.pointer, item * s)) for a, s in zip(self.accesses, steps, strict=True))
         return evolve(self, accesses=tuple(moved))
 
     def from_byte(self, at: int) -> Quantized:
         """The bytes of each item from one on."""
         values, *rest = self.accesses
-        values = evolve(values, pointer=later(values.pointer, at), nbytes=values.nbytes - at)
+        values = evolve(values, pointer=advanced(values.pointer, at), nbytes=values.nbytes - at)
         return evolve(self, accesses=(values, *rest))
 
     def instead(self, values: Access, size: int) -> Quantized:
@@ -70,7 +70,7 @@ class Quantized:
         return evolve(self, accesses=(values, *self.accesses[1:]), size=size)
 
 
-def later(pointer: Pointer, nbytes: int) -> Pointer:
+def advanced(pointer: Pointer, nbytes: int) -> Pointer:
     """A place a number of bytes further on."""
     return evolve(pointer, offset=pointer.offset + nbytes)
 
@@ -80,13 +80,13 @@ def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymm
     or branches.
     """
     what = ("bytes", x, items, channels, asymmetric)
-    found: Quantized | None = lowering.left(what)
+    found: Quantized | None = lowering.retained(what)
     if found is not None:
         return evolve(found, more=lowering.scratch(*more))
     made = quantized(lowering, at, x, items, channels, asymmetric, *more)
     kind, uses = type(lowering.operation(at).op), lowering.subgraph.uses[x]
     others = [i for i in uses if i > at and type(lowering.operation(i).op) is kind]
-    return lowering.leave(what, made, made.accesses, max(others)) if others else made
+    return lowering.retain(what, made, made.accesses, max(others)) if others else made
 
 
 @frozen(eq=False)
@@ -103,7 +103,7 @@ class Ranged:
 
     def slots(self, number: int = 0) -> dict[str, Slot]:
         """Where a command records its extremes; `TILES` must be added."""
-        return {PAIRS: later(self.access.pointer, number * self.parts * _PAIR), PARTS: self.parts}
+        return {PAIRS: advanced(self.access.pointer, number * self.parts * _PAIR), PARTS: self.parts}
 
 
 def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int = 1) -> Ranged | None:
@@ -114,8 +114,8 @@ def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int =
     readers = [i for i in uses if i > at and _quantises(lowering, i, result)]
     if not readers or lowering.compact:
         return None
-    access = lowering.spare(commands * parts * _PAIR)
-    return lowering.leave((Ranged, result), Ranged(access, parts), (access,), max(readers))
+    access = lowering.unretained_scratch(commands * parts * _PAIR)
+    return lowering.retain((Ranged, result), Ranged(access, parts), (access,), max(readers))
 
 
 def _quantises(lowering: Lowering, at: int, x: int) -> bool:
@@ -162,7 +162,7 @@ def quantized(
     pieces: dict[str, Slot] = {"x": source, "size": size, "chunk": min(size, _PIECE), "chunks": chunks}
     own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
     slots: dict[str, Slot] = {**pieces, **own, "channels": channels}
-    known: Ranged | None = lowering.left((Ranged, x)) if items == 1 else None
+    known: Ranged | None = lowering.retained((Ranged, x)) if items == 1 else None
     whole = not is_symbolic(size) and chunks == 1 and known is None
     if not whole:
         if known is None:

@@ -41,7 +41,7 @@ Fuse = Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
 
 
 @frozen
-class Enclosed(Value):
+class InnerGraphRules(Value):
     """The rules for operations with inner graphs. `why` is the reason why an inner operation does not run, `rule` finds
     that of a group."""
 
@@ -76,8 +76,8 @@ class Enclosed(Value):
                 for command in copies(lowering, at, *ends, lowering.type(given).nbytes):
                     lowering.add(command)
         reports = lowering.reports
-        condition = Held(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
-        body = Held(self, lowering, op.body, _in_place(self, op.body, states))
+        condition = InnerGraph(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
+        body = InnerGraph(self, lowering, op.body, _in_place(self, op.body, states))
         tested, round_ = condition.commands(at), body.commands(at)
         round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
         (room,) = lowering.scratch(max(condition.size, body.size))
@@ -114,7 +114,7 @@ class Enclosed(Value):
         for graph in (op.then, op.otherwise):
             places = dict(zip(graph.inputs, map(lowering.operand, given), strict=True))
             places |= dict(zip(graph.outputs, map(lowering.operand, operation.outputs), strict=True))
-            side = Held(self, lowering, graph, places)
+            side = InnerGraph(self, lowering, graph, places)
             programs.append(side.commands(at))
             size = max(size, side.size)
         (room,) = lowering.scratch(size)
@@ -139,7 +139,7 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
         done += rows * width
 
 
-def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
+def _in_place(enclosed: InnerGraphRules, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
     """The places of a loop body's inputs, and of those outputs that may overwrite them: when the output is computed, or
     later, nothing reads the input; or only a part of it changes.
     """
@@ -158,14 +158,16 @@ def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> 
     return places
 
 
-class Held:
+class InnerGraph:
     """The commands of an inner graph.
 
     `places` maps its operands to memory: the given ones, and the others in `size` bytes of the outer operation's
     scratch memory.
     """
 
-    def __init__(self, enclosed: Enclosed, lowering: Lowering, graph: Subgraph, places: Mapping[int, Pointer]) -> None:
+    def __init__(
+        self, enclosed: InnerGraphRules, lowering: Lowering, graph: Subgraph, places: Mapping[int, Pointer]
+    ) -> None:
         self.enclosed = enclosed
         self.lowering = lowering
         self.graph = graph
@@ -187,7 +189,7 @@ class Held:
         alive = lifetimes(self.graph, [(operand,) for operand in made], when)
         found = arranged([max(self.graph.type(operand).nbytes, 1) for operand in made], alive, _ALIGNMENT, order=alive)
         self.places |= {
-            o: Pointer(Area.SCRATCH, self.lowering.lane, at) for o, at in zip(made, found.offsets, strict=True)
+            o: Pointer(Area.SCRATCH, self.lowering.team, at) for o, at in zip(made, found.offsets, strict=True)
         }
         self.size = found.size
 
@@ -201,7 +203,7 @@ class Held:
         for group in groups:
             inner.begin(group.operations[0])
             self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
-        return inner.done()
+        return inner.finish()
 
     def _moved(self, lowered: Lowered, at: int) -> Commands:
         """Translate commands from the graph's own operands to the outer graph's memory."""
@@ -213,7 +215,7 @@ class Held:
             if pointer.area is Area.CONSTANT:
                 base = constants[pointer.index]
             elif pointer.area is Area.SCRATCH:
-                base = Pointer(Area.SCRATCH, self.lowering.lane, room)
+                base = Pointer(Area.SCRATCH, self.lowering.team, room)
             elif pointer.area is Area.REPORT:
                 base = reports
             else:

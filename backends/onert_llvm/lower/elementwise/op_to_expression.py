@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES, KINDS
-from onert_llvm.schedule.quotients import inverse
+from onert_llvm.schedule.reciprocals import reciprocal
 
 from . import transcendental
 
@@ -289,7 +289,7 @@ def as_byte(x: Expr, dtype: DType) -> Expr:
     (ratio,) = rounded.args
     if not isinstance(ratio, Apply) or ratio.fn is not Fn.DIV or not isinstance(ratio.args[1], Const):
         return x
-    both = inverse(np.float32(ratio.args[1].value), 2 * (high - low)) if low <= zero.value <= high else None
+    both = reciprocal(np.float32(ratio.args[1].value), 2 * (high - low)) if low <= zero.value <= high else None
     if both is None:
         return x
     whole = Apply(Fn.ROUND, (Apply(Fn.WHOLE_OF, (*ratio.args, *(Const(float(part)) for part in both))),))

@@ -117,7 +117,7 @@ def _pool(
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
         window, across, isa = plane.window, (plane.stride[1], plane.out[1]), lowering.isa
         cut = strip(window, across[0], 1, across[1], c, isa, _FEW_ACROSS)
-        if not (elements.spoils and found_apart(cut, isa.registers)):
+        if not (elements.tracks_nan and found_apart(cut, isa.registers)):
             cut = pool_strip(window, *across, c * dtype.itemsize, c, isa)
         algorithm = Pool(elements, evolve(cut, near=plane.near))
         around = 0 if elements.mean else elements.fold.start(elements.kind)

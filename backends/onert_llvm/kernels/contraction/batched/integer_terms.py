@@ -9,7 +9,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, vec
-from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums, Terms
+from onert_llvm.kernels.contraction.contraction import Ending, Finish, Reading, Sums, Terms
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
@@ -111,7 +111,7 @@ class HalvesUp(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return k.zeros(I64, k.isa.f32)
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         lanes = k.isa.f32
         mantissa, right = (task.i64(name) for name in self.slots)
         half = (k.index(1) << (right - 1)).splat(lanes)

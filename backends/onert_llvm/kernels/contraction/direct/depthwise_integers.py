@@ -61,7 +61,7 @@ class DepthwiseIntegers(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize
         one: Body
-        seen = how.watched(k) if isinstance(how, Dynamic) else None
+        seen = how.observer(k) if isinstance(how, Dynamic) else None
         if isinstance(how, Real):
             one = partial(self._floats, k, task, how, seen)
         elif isinstance(how, ShortScaling):

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, Kernel, Val, Var, View, woven
+from onert_llvm.irbuilder import F32, Kernel, Val, Var, View, interleave
 from onert_llvm.kernels.arithmetic.expression import evaluate, leaves
 from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
 
@@ -84,6 +84,6 @@ class PlaneConvF32(Value):
             return evaluate(k, self.epilogue.tree, known.__getitem__, acc)
 
         for number in range(self.registers):
-            rows = woven([value(j, totals[number]) for j, totals in enumerate(sums)])
+            rows = interleave([value(j, totals[number]) for j, totals in enumerate(sums)])
             for j, row in enumerate(rows):
                 target[(number * self.n + j) * lanes].store(row)

@@ -14,14 +14,14 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, Kernel, Val, Var, View
-from onert_llvm.kernels.arithmetic.expression import is_little
+from onert_llvm.kernels.arithmetic.expression import is_cheap
 from onert_llvm.kernels.contraction.bfloat.terms import Terms, one_of, rounded
 from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, spill_loop
 
 from .form import Form, transform
-from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
+from .tile_positions import RATES, SLOTS, TilePosition, block_of, each_tile, rates, rows_from
 
 _APART = LINE // 4
 """Padding in elements between the transforms of consecutive tiles, so that they do not map to the same cache set."""
@@ -77,11 +77,11 @@ class WinogradF32(Value):
         steps = task.i64("k") * prod(self.form.parts)
         return steps if self.terms is Terms.FLOAT else steps // 2
 
-    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[Place]:
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[TilePosition]:
         """Loop over the tiles of a block."""
-        return each_place(k, task, first, count, self.form.tile, self.form.dilated)
+        return each_tile(k, task, first, count, self.form.tile, self.form.dilated)
 
-    def _pixels(self, k: Kernel, task: Task, at: Place, part: int) -> list[list[View]]:
+    def _pixels(self, k: Kernel, task: Task, at: TilePosition, part: int) -> list[list[View]]:
         """The pixels that a part of the window sees in a tile, row by row; outside of the picture, the row of zeros."""
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
@@ -101,7 +101,7 @@ class WinogradF32(Value):
             found.append(row)
         return found
 
-    def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
+    def _pictures(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
         """Transform a tile's input to `[places, parts, channels]`. The last register of channels may overlap."""
         lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
         channels, paired = task.i64("k"), self.terms is Terms.PAIRED
@@ -143,7 +143,7 @@ class WinogradF32(Value):
                     for j, value in enumerate(values):
                         row[j * lanes].store(value.get())
 
-    def _results(self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View) -> None:
+    def _results(self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View) -> None:
         """Compute the outputs of a tile in the columns of a panel."""
         lanes = k.isa.f32
 
@@ -167,7 +167,7 @@ class WinogradF32(Value):
         rows = ([c[i] for c in columns] for i in range(self.form.tile[0]))
         return [k.var(value) for row in rows for value in transform(k, across, row)]
 
-    def _mend(self, k: Kernel, task: Task, panel: Panel, at: Place, j: Val, values: list[Var]) -> None:
+    def _mend(self, k: Kernel, task: Task, panel: Panel, at: TilePosition, j: Val, values: list[Var]) -> None:
         """Recompute non-finite sums term by term, with windows recovered from their transforms."""
         lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
         rows, columns = rates(task, self.form.dilated)
@@ -213,7 +213,7 @@ class WinogradF32(Value):
             for j, value in enumerate(transform(k, across, [c[i] for c in columns])):
                 windows[i, j].store(value)
 
-    def _store(self, k: Kernel, task: Task, at: Place, column: Val, mask: Val | None, values: list[Val]) -> None:
+    def _store(self, k: Kernel, task: Task, at: TilePosition, column: Val, mask: Val | None, values: list[Val]) -> None:
         """Apply the epilogue to the outputs and store those inside of the picture."""
         wide, lanes, epilogue = self.form.tile[1], k.isa.f32, self.epilogue
         given, (rows, columns) = epilogue.given(task, lanes), rates(task, self.form.dilated)
@@ -233,9 +233,9 @@ class WinogradF32(Value):
                 out = epilogue.apply(k, task, total.get(), column, others, mask, given)
                 c[pixel, column].store(out, mask)
 
-        if is_little(epilogue.tree):
+        if is_cheap(epilogue.tree):
             for i, value in enumerate(values):
                 write(*divmod(i, wide), value)
             return
-        with parked(k, [[value] for value in values]) as (number, (found,)):
+        with spill_loop(k, [[value] for value in values]) as (number, (found,)):
             write(number // wide, number % wide, found)

@@ -26,9 +26,9 @@ from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.extremes import Extremes
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, spill_loop
 
-from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
+from .tile_positions import RATES, SLOTS, TilePosition, block_of, each_tile, rates, rows_from
 
 OUTPUTS, POINTS = 4, 6
 """Along an axis of a tile: outputs, and pixels that it sees."""
@@ -81,7 +81,7 @@ class WinogradInt8(Value):
         width, block = self.tile.columns.widest * k.isa.f32, task.i64("block")
         terms = k.view(own, I16, task.i64("k") * PLACES + LINE // 2, 1)
         sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)
-        aside, seen = sums[block].address, self.how.watched(k) if isinstance(self.how, Dynamic) else None
+        aside, seen = sums[block].address, self.how.observer(k) if isinstance(self.how, Dynamic) else None
         with k.loop(end, begin) as t:
             rest, (start, group) = task.i64("total"), block_of(task, t)
             first = start.min(rest - self.tile.mr)
@@ -99,11 +99,11 @@ class WinogradInt8(Value):
         if seen is not None:
             seen.write(k, task, begin, end)
 
-    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[Place]:
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[TilePosition]:
         """Loop over the tiles of a block."""
-        return each_place(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
+        return each_tile(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
 
-    def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
+    def _pictures(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
         """Transform a tile's input to `[places, channels]`. The last register of channels may overlap others."""
         lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
         pixels = self._pixels(k, task, at)
@@ -121,7 +121,7 @@ class WinogradInt8(Value):
                     target.store(value + moved if moved else value)
                     target = target.after(task.i64("k"))
 
-    def _pixels(self, k: Kernel, task: Task, at: Place) -> list[list[View]]:
+    def _pixels(self, k: Kernel, task: Task, at: TilePosition) -> list[list[View]]:
         """The pixels that a tile sees, row by row."""
         source, zero = task.view("input", I8, 1), task.ptr("zero")
         rows, columns = rates(task, self.dilated)
@@ -172,7 +172,7 @@ class WinogradInt8(Value):
                         to[j * lanes].store(value.get())
 
     def _results(
-        self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View, aside: Val, seen: Extremes | None
+        self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View, aside: Val, seen: Extremes | None
     ) -> None:
         """Compute the outputs of a tile in the columns of a panel."""
         lanes, how = k.isa.f32, self.how
@@ -186,7 +186,7 @@ class WinogradInt8(Value):
 
         each_register(k, self.tile.columns, panel, register)
 
-    def _bytes(self, k: Kernel, task: Task, at: Place, how: Requantize, aside: Val) -> _Write:
+    def _bytes(self, k: Kernel, task: Task, at: TilePosition, how: Requantize, aside: Val) -> _Write:
         """Store results as bytes; those outside of the picture go `aside`."""
         c = task.view("c", I8, task.i64("ldc"), 1)
         rows, columns = rates(task, self.dilated)
@@ -205,13 +205,13 @@ class WinogradInt8(Value):
             fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
             for first in range(0, len(targets), OUTPUTS):
                 line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
-                bytes_ = bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, line)))
+                bytes_ = bytes_of_four.unpacked(final(bytes_of_four.packed(k, task, how, self.signed, line)))
                 for target, value in zip(targets[first:], bytes_, strict=False):
                     target[column].store(value, mask)
 
         return write
 
-    def _floats(self, k: Kernel, task: Task, at: Place, how: Dynamic, seen: Extremes | None) -> _Write:
+    def _floats(self, k: Kernel, task: Task, at: TilePosition, how: Dynamic, seen: Extremes | None) -> _Write:
         """Store results as floats, except those outside of the picture."""
         epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
         given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
@@ -232,11 +232,11 @@ class WinogradInt8(Value):
                     if seen is not None:
                         seen.see(result, mask)
 
-            if epilogue.little:
+            if epilogue.is_cheap:
                 for number, value in enumerate(values):
                     one(number, value)
                 return
-            with parked(k, [[value] for value in values]) as (which, (found,)):
+            with spill_loop(k, [[value] for value in values]) as (which, (found,)):
                 one(which, found)
 
         return write

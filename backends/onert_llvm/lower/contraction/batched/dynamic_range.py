@@ -17,9 +17,9 @@ from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply
 from onert_llvm.lower.contraction.epilogue import tail
-from onert_llvm.lower.contraction.quantized_rows import later, quantized
+from onert_llvm.lower.contraction.quantized_rows import advanced, quantized
 
-from .sides import sides_of
+from .batch_shape import batch_shape
 
 _MOST_PRODUCTS = 256
 """The most products of one operation, each of which is a command."""
@@ -46,7 +46,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One product of all rows if there is one byte matrix, else one for each batch."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     x, y = operation.used
-    sides = sides_of(lowering, at)
+    sides = batch_shape(lowering, at)
     m, depth, n = sides.m, sides.k, sides.n
     stored, scales = lowering.elements(y), filter_scales(lowering.type(y))
     matrices = (stored if not op.adjoint_y else stored.swapaxes(-1, -2)).reshape(-1, depth, n)
@@ -61,6 +61,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     firsts, others = (np.arange(math.prod(own)).reshape(own) for own in sides.own)
     for number, (first, matrix) in enumerate(np.broadcast(firsts, others)):
         part = matrices[matrix][None]
-        place = later(after.place, 4 * number * m * n)
+        place = advanced(after.place, 4 * number * m * n)
         own = evolve(after, slots=after.slots | columns(lowering, part, scales), place=place)
         multiply(lowering, at, source.from_item(int(first) * m), part, own, how, (m, depth), None)

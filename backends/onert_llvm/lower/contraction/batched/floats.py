@@ -19,13 +19,13 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
 from onert_llvm.lower.contraction.bfloat.layers import terms
-from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.dots import dots
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.float_conv_fc import multiply, product
+from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 
-from .sides import room_of, sides_of, turned
+from .batch_shape import batch_shape, row_major_bytes, row_major_right
 
 _WIDE = 8
 """From this many registers of columns on, a single row is computed without others beside it."""
@@ -72,7 +72,7 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
 
 
 def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:
-    at, sides = operations[0], sides_of(lowering, operations[0])
+    at, sides = operations[0], batch_shape(lowering, operations[0])
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows share one matrix
     if sides.n == 1 and not op.adjoint_x:  # the rows of x times a vector
@@ -94,14 +94,14 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
     elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # without masks, a row's tail cannot be loaded
         ldb = isa.whole(n)
-        extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
+        extra = (row_major_right(lowering, at, ldb, lowering.scratch(row_major_bytes(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)
     if sides.m == 1 and n >= _WIDE * isa.f32:  # the rows of y are read in long runs
         tile = Tile(1, columns(n, isa.registers // 2, isa))
     else:
         tile = evolve(product_tile(sides.m, n, depth, isa), ahead=0, stream=0)
-    work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count, isa)
+    work, slots = partition(lowering, shape, tile, depth * 4, b, 0, sides.count, isa)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots |= {
         **after.slots,

@@ -19,12 +19,12 @@ from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.batched.integer_terms import CentreBytes, CentredTerms, HalvesUp, WideTerms
 from onert_llvm.kernels.contraction.byte_terms import Bytes
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.cut import cut
+from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile
 from onert_llvm.schedule.weight_packing import pack_columns, scaling
 
-from .sides import Sides, room_of, sides_of, turned
+from .batch_shape import BatchShape, batch_shape, row_major_bytes, row_major_right
 
 _MOST = (1 << 31) // (255 * 255)
 """The number of products of bytes less their zero points whose sum fits in 32 bits."""
@@ -53,14 +53,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     at, operation, op = lowering.single(operations, BatchMatMul)
     types = lowering.subgraph.types(operation)
     x, y = operation.used
-    sides = sides_of(lowering, at)
+    sides = batch_shape(lowering, at)
     whole = types.output.dtype is DType.INT8
     tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=0)
-    left, right = _rooms(lowering, at, op, sides, whole)
+    left, right = _scratch(lowering, at, op, sides, whole)
     a = _left(lowering, at, op, x, left, whole)
     b = _right(lowering, at, sides, right)
     shape = Shape(sides.m, sides.n, sides.k, integer=True)
-    work, slots = cut(lowering, shape, tile, sides.k * 2, b.pointer, 0, sides.count)
+    work, slots = partition(lowering, shape, tile, sides.k * 2, b.pointer, 0, sides.count)
     slots |= {
         "a": a.pointer,
         "c": lowering.operand(operation.outputs[0]),
@@ -109,14 +109,16 @@ class _Side(Value):
 
 
 @frozen
-class _Rooms(Value):
+class _LeftScratch(Value):
     """Scratch memory for the left side: transposed, and centred. None where not needed."""
 
-    turned: Access | None
-    made: Access | None
+    transposed: Access | None
+    centred: Access | None
 
 
-def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bool) -> tuple[_Rooms, Access | None]:
+def _scratch(
+    lowering: Lowering, at: int, op: BatchMatMul, sides: BatchShape, whole: bool
+) -> tuple[_LeftScratch, Access | None]:
     """The scratch memory of both sides, requested at once because it is all live during the operation."""
     x = lowering.operation(at).used[0]
     left = math.prod(sides.own[0]) * sides.m
@@ -124,43 +126,43 @@ def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bo
     sizes = (
         left * sides.k * lowering.type(x).dtype.itemsize if op.adjoint_x else 0,
         left * even * 2 if whole else 0,
-        room_of(lowering, at, padded) if op.adjoint_y or padded > sides.n else 0,
+        row_major_bytes(lowering, at, padded) if op.adjoint_y or padded > sides.n else 0,
     )
     found = lowering.scratch(*sizes)
     rooms = [room if size else None for room, size in zip(found, sizes, strict=True)]
-    return _Rooms(rooms[0], rooms[1]), rooms[2]
+    return _LeftScratch(rooms[0], rooms[1]), rooms[2]
 
 
-def _padded(lowering: Lowering, sides: Sides) -> int:
+def _padded(lowering: Lowering, sides: BatchShape) -> int:
     """The number of columns, rounded up to whole registers."""
     return lowering.isa.whole(sides.n)
 
 
-def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:
+def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _LeftScratch, whole: bool) -> _Side:
     """The left side with contiguous terms; bytes become an even number of 16-bit numbers less their zero point."""
     own = operand(lowering, x)
     flat = own.view.reshape(-1, *own.view.shape[-2:])
     plain = _Side(own.pointer, own.view.shape[-1])
-    if rooms.turned is not None:
-        turned = flat.swapaxes(1, 2)
-        there = side(rooms.turned.pointer, turned.shape, lowering.type(x).dtype.itemsize)
-        move(lowering, at, own.at(turned), there, (x,))
-        plain = _Side(rooms.turned.pointer, turned.shape[2], rooms.turned)
-    if not whole or rooms.made is None:
+    if rooms.transposed is not None:
+        transposed = flat.swapaxes(1, 2)
+        there = side(rooms.transposed.pointer, transposed.shape, lowering.type(x).dtype.itemsize)
+        move(lowering, at, own.at(transposed), there, (x,))
+        plain = _Side(rooms.transposed.pointer, transposed.shape[2], rooms.transposed)
+    if not whole or rooms.centred is None:
         return plain
     rows = math.prod(flat.shape) // plain.step
     even = -(-plain.step // 2) * 2
-    slots: dict[str, Slot] = {"x": plain.pointer, "out": rooms.made.pointer, "width": plain.step, "out_step": even}
+    slots: dict[str, Slot] = {"x": plain.pointer, "out": rooms.centred.pointer, "width": plain.step, "out_step": even}
     slots["zero"] = lowering.type(x).zero_point
     reads = () if plain.access is not None else (x,)
-    touched = (rooms.made, *(() if plain.access is None else (evolve(plain.access, write=False),)))
+    touched = (rooms.centred, *(() if plain.access is None else (evolve(plain.access, write=False),)))
     lowering.emit(at, CentreBytes(), slots, rows, reads, (), rows * even, touched)
-    return _Side(rooms.made.pointer, even, rooms.made)
+    return _Side(rooms.centred.pointer, even, rooms.centred)
 
 
-def _right(lowering: Lowering, at: int, sides: Sides, room: Access | None) -> _Side:
+def _right(lowering: Lowering, at: int, sides: BatchShape, room: Access | None) -> _Side:
     """The right side with contiguous columns, rounded up to whole registers."""
     if room is None:
         return _Side(lowering.operand(lowering.operation(at).used[1]), sides.n)
     padded = _padded(lowering, sides)
-    return _Side(room.pointer, padded, turned(lowering, at, padded, room))
+    return _Side(room.pointer, padded, row_major_right(lowering, at, padded, room))

@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.batched.batch_matmul_wide import ROWS, MatMu
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
-from .sides import room_of, sides_of, turned
+from .batch_shape import batch_shape, row_major_bytes, row_major_right
 
 WIDE = (DType.FLOAT64, DType.INT32, DType.INT64)
 
@@ -30,10 +30,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A product without an epilogue."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     (x, y), (result,) = operation.used, operation.outputs
-    sides = sides_of(lowering, at)
+    sides = batch_shape(lowering, at)
     b, extra = lowering.operand(y), tuple[Access, ...]()
     if op.adjoint_y:
-        extra = (turned(lowering, at, sides.n, lowering.scratch(room_of(lowering, at, sides.n))[0]),)
+        extra = (row_major_right(lowering, at, sides.n, lowering.scratch(row_major_bytes(lowering, at, sides.n))[0]),)
         b = extra[0].pointer
     row_tiles = -(-sides.m // ROWS)
     slots: dict[str, Slot] = {

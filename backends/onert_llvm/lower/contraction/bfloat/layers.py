@@ -56,7 +56,9 @@ def shared_rows(
 ) -> Access:
     """The same as `rounded_rows`, but once for consecutive layers with the same input (queries, keys and values)."""
     what = ("pairs", source, shape)
-    found: Access = lowering.left(what) or lowering.leave(what, rounded_rows(lowering, at, source, shape, reads, room))
+    found: Access = lowering.retained(what) or lowering.retain(
+        what, rounded_rows(lowering, at, source, shape, reads, room)
+    )
     return found
 
 

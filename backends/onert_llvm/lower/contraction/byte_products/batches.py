@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.batched.sides import sides_of
+from onert_llvm.lower.contraction.batched.batch_shape import batch_shape
 from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
@@ -51,7 +51,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """
     at = operations[0]
     x, y = lowering.operation(at).used
-    sides, isa = sides_of(lowering, at), lowering.isa
+    sides, isa = batch_shape(lowering, at), lowering.isa
     m, depth, n, products, count = sides.m, sides.k, sides.n, sides.count, math.prod(sides.own[1])
     source, other = lowering.type(x), lowering.type(y)
     (first, second), factor = (0, 0), np.float32(1)

@@ -73,8 +73,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "c": after.place,
         "runs": runs,
         "starts": sums.pointer,
-        "scales": lowering.later(lambda: pack_run_scales(stored_scales, tile.columns, lowering.isa)),
-        "sums": lowering.later(partial(_scaled_sums, stored, scales, run, lowering.isa.f32)),
+        "scales": lowering.deferred_constant(lambda: pack_run_scales(stored_scales, tile.columns, lowering.isa)),
+        "sums": lowering.deferred_constant(partial(_scaled_sums, stored, scales, run, lowering.isa.f32)),
     }
     algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue), stored_scales is not scales)
     own = {name: slots[name] for name in algorithm.slots}
@@ -92,7 +92,7 @@ def quantized_runs(
     """
     m, runs, run = sizes
     what = (x, runs, run, times, apart)
-    found: Quantized | None = lowering.left(what)
+    found: Quantized | None = lowering.retained(what)
     if found is not None:
         return found
     source = quantized(lowering, at, x, m * runs if apart else m, 0, not apart, 4 * m * runs, signed=True)
@@ -100,7 +100,7 @@ def quantized_runs(
     summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run, "times": times}
     touched = source.accesses[0], evolve(sums, write=True)
     lowering.emit(at, RunSums(), summed, m * runs, (), (), m * runs * run, touched)
-    return lowering.leave(what, source)
+    return lowering.retain(what, source)
 
 
 def _scaled_sums(weights: Array, scales: Array, run: int, lanes: int) -> Array:

@@ -18,9 +18,9 @@ from onert_llvm.kernels.contraction.blockwise.gemm_codes import WORD, GemmCodes
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.epilogue import Tail, tail
-from onert_llvm.schedule.cost_model import Shape, code_tile, made_work, own_room, run_tile
+from onert_llvm.lower.contraction.partition import partition
+from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, run_tile, scratch_stride
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import PackCodes, pack_run_scales, pack_words, panel_bytes_int8, shortest
 
@@ -59,12 +59,14 @@ def _floats(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
     tile, few, many = code_tile(shape, lowering.isa)
     packed = lowering.packed(lowering.elements(codes), tile.columns, pack_words)
     width = tile.columns.widest * lowering.isa.f32
-    work, slots = cut(lowering, shape, tile, runs * run * 4, packed, runs * size * width)
+    work, slots = partition(lowering, shape, tile, runs * run * 4, packed, runs * size * width)
     rooms: tuple[Access, ...] = ()
     if many:
-        room = own_room(panel_bytes_f32(1, runs * run, tile.columns, lowering.isa), lowering.callers, lowering.isa)
+        room = scratch_stride(
+            panel_bytes_f32(1, runs * run, tile.columns, lowering.isa), lowering.callers, lowering.isa
+        )
         rooms = lowering.scratch(room * lowering.callers)
-        work = made_work(m, tile, panels(n, tile.columns, lowering.isa), lowering.threads)
+        work = decoded_work(m, tile, panels(n, tile.columns, lowering.isa), lowering.threads)
         slots |= {"mc": work.mc, "rooms": rooms[0].pointer, "room": room}
     factors = shortest(lowering.elements(scales))
     slots |= {**after.slots, "a": lowering.operand(x), "c": after.place, "runs": runs}
@@ -85,7 +87,7 @@ def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
     tile = run_tile(m, n, lowering.isa)
     packed = lowering.packed(lowering.elements(codes), tile.columns, PackCodes(op.bits, moved - middle))
     panel_bytes = panel_bytes_int8(1, runs * run, tile.columns, lowering.isa, op.bits)
-    work, slots = cut(lowering, Shape(m, n, runs * run, True), tile, runs * run, packed, panel_bytes)
+    work, slots = partition(lowering, Shape(m, n, runs * run, True), tile, runs * run, packed, panel_bytes)
     factors = shortest(lowering.elements(scales))
     slots |= {**after.slots, **source.slots, "a": source.values, "c": after.place, "runs": runs, "starts": sums.pointer}
     lifted = (lowering.elements(i).astype(np.int16) + (moved - middle) for i in zeros)
@@ -100,4 +102,7 @@ def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
 def _beside(lowering: Lowering, tile: Tile, scales: Array, *zeros: Array) -> dict[str, Slot]:
     """Scales and optional zero points as panels that match those of the weights."""
     found = zip(("scales", "zeros"), (scales, *zeros), strict=False)
-    return {name: lowering.later(partial(pack_run_scales, own, tile.columns, lowering.isa)) for name, own in found}
+    return {
+        name: lowering.deferred_constant(partial(pack_run_scales, own, tile.columns, lowering.isa))
+        for name, own in found
+    }

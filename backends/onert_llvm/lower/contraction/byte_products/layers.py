@@ -120,7 +120,7 @@ def _depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         **picture,
         **after.slots,
         **columns(lowering, x, w, weights.reshape(kh * kw, 1, n)),
-        "w": lowering.later(lambda: pack_depthwise(weights.reshape(kh, kw, n), places, isa, isa.group)),
+        "w": lowering.deferred_constant(lambda: pack_depthwise(weights.reshape(kh, kw, n), places, isa, isa.group)),
         "c": after.place,
         "channels": n,
         "ldc": n,

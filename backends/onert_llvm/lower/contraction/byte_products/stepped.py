@@ -24,7 +24,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import WHOLE, Requantize, Sca
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.int8_filters import Filter, Outputs
 from onert_llvm.lower.elementwise.int8_lookup_tables import results
-from onert_llvm.schedule.quotients import LEAST, MOST, inverse
+from onert_llvm.schedule.reciprocals import LEAST, MOST, reciprocal
 from onert_llvm.schedule.weight_packing import pack_real_terms, sum_bounds
 
 _EITHER = (BinaryKind.MUL, BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
@@ -56,7 +56,7 @@ class Stepped(Outputs):
         assert self.how is not None
         isa, start = lowering.isa, self.folded(weights, None, lowering.isa)
         first, second = (row[part] for row in self.how.rows)
-        columns = lowering.later(lambda: pack_real_terms(start(), first, second, isa, places))
+        columns = lowering.deferred_constant(lambda: pack_real_terms(start(), first, second, isa, places))
         slots = {**self.how.slots, "columns": columns}
         return self.ended(lowering, slots, self.how.limits, Requantize(self.how.scaling))
 
@@ -95,7 +95,7 @@ def _real(subgraph: Subgraph, operations: Sequence[int]) -> Real | None:
         found = None if (first != 1).any() else Real(Scaling.PRODUCT, (term, factor), slots, limits)
     else:
         most = (spread * first.astype(np.float64) + np.abs(term)) / factor
-        both = inverse(factor[0], 2 + max(abs(limit - zero) for limit in limits))
+        both = reciprocal(factor[0], 2 + max(abs(limit - zero) for limit in limits))
         alike = both is not None and (factor == factor[0]).all()
         if both is not None:
             slots |= {"inverse": float(both[0]), "rest": float(both[1])}

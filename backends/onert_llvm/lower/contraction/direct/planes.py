@@ -7,7 +7,7 @@ from attrs import evolve
 
 from onert.ir import Array
 from onert_llvm.command.command import Access, Slot
-from onert_llvm.kernels.arithmetic.expression import is_little
+from onert_llvm.kernels.arithmetic.expression import is_cheap
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
@@ -29,7 +29,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
         return False
     if min(geometry.pads) < 0 or after.epilogue.matrices or after.epilogue.residual:
         return False
-    little = is_little(after.epilogue.tree)
+    little = is_cheap(after.epilogue.tree)
     registers = plane_registers(n, geometry.taps, channels, geometry.out[1], isa, little)
     if not registers:
         return False

@@ -112,7 +112,7 @@ def _multiply(lowering: Lowering, layer: Layer[Outputs], source: _Source, weight
         "m": source.m,
         "n": n,
         "k": depth,
-        "b": lowering.later(lambda: pack(weights, unit)),
+        "b": lowering.deferred_constant(lambda: pack(weights, unit)),
         "rounds": rounds,
         "room": room.pointer,
         "room_row": width,
@@ -143,7 +143,7 @@ def depthwise(lowering: Lowering, layer: Layer[Outputs], geometry: Plane, multip
     slots: dict[str, Slot] = {
         **geometry.slots,
         **columns,
-        "w": lowering.later(lambda: pack_taps(weights, together)),
+        "w": lowering.deferred_constant(lambda: pack_taps(weights, together)),
         "input": layer.input(lowering),
         "zero": layer.padding(lowering, geometry.channels),
         "channels": n,

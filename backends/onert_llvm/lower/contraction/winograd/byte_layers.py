@@ -19,7 +19,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.int8_filters import Filter, Outputs
 from onert_llvm.lower.contraction.quantized_layer import Layer
 from onert_llvm.schedule import winograd_int8 as schedule
-from onert_llvm.schedule.cost_model import own_room
+from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.winograd import MOST_PIECES, tiles
 
@@ -96,12 +96,12 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
     sizes, wide, dilated = schedule.Layer(channels, n, isa), channels >= 2 * isa.f32, geometry.dilation != (1, 1)
     code = (WinogradInt8, how, signed, wide, dilated)
     cut = schedule.blocks(sizes, total, lowering.threads, lowering.tiles(code))
-    lowering.has_code(code, cut.tile)
+    lowering.record_tile(code, cut.tile)
     count = panels(n, cut.tile.columns, isa)
     shares = cut.slots(total, count)
     work = shares["blocks"] * shares["groups"]
     parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
-    size = own_room(room(cut.tile, cut.block, channels, n, isa.f32), lowering.callers, isa)
+    size = scratch_stride(room(cut.tile, cut.block, channels, n, isa.f32), lowering.callers, isa)
     slots: dict[str, Slot] = {
         **geometry.slots,
         "b": lowering.packed(filters, cut.tile.columns, schedule.pack_winograd_int8),

@@ -18,7 +18,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
-from onert_llvm.schedule.cost_model import own_room
+from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
 from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
 
@@ -56,13 +56,13 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     after = windows.after.shared(geometry.taps * channels)
     code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
-    lowering.has_code(code, cut.tile)
+    lowering.record_tile(code, cut.tile)
     count = panels(n, cut.tile.columns, lowering.isa)
     shares = cut.slots(total, count)
     work = shares["blocks"] * shares["groups"]
     flops = 2 * geometry.rows * geometry.taps * channels * n
     own = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
-    size = own_room(own, lowering.callers, lowering.isa)
+    size = scratch_stride(own, lowering.callers, lowering.isa)
     parts = minimum(work, short_pieces(lowering.threads, hint(flops), MOST_PIECES))
     rooms = windows.scratch(lowering, size * lowering.callers)
     algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)

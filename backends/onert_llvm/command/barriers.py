@@ -31,7 +31,7 @@ def barriers(commands: Sequence[Command], place: Place) -> list[bool]:
     return found
 
 
-def has_lanes(commands: Sequence[Command]) -> bool:
+def has_teams(commands: Sequence[Command]) -> bool:
     """Whether some commands run on different threads than others."""
     return any(command.threads is not None for command in commands) and len({c.threads for c in commands}) > 1
 

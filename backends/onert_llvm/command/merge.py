@@ -8,10 +8,10 @@ from attrs import evolve
 
 from onert.ir.symbolic.trace import hint, minimum
 
-from .command import SEVERAL, Area, Command, short_pieces
+from .command import MERGED, Area, Command, short_pieces
 
 
-def at_once(commands: Sequence[Command], threads: int) -> Command | None:
+def merge(commands: Sequence[Command], threads: int) -> Command | None:
     """One command for independent commands that differ only in the values of their slots and write no scratch memory
     except the `rooms` that each thread has of its own; None otherwise.
     """
@@ -25,4 +25,4 @@ def at_once(commands: Sequence[Command], threads: int) -> Command | None:
     accesses = tuple(dict.fromkeys(a for c in commands for a in c.accesses))
     steps = tuple(evolve(c, pieces=count) for c in commands)
     pieces = minimum(tiles, short_pieces(threads, hint(flops)))
-    return Command(SEVERAL, {}, tiles, pieces, accesses, first.operation, flops, steps, first.threads)
+    return Command(MERGED, {}, tiles, pieces, accesses, first.operation, flops, steps, first.threads)

@@ -16,7 +16,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 
 
 @frozen(eq=False)
-class Sides:
+class BatchShape:
     """The sizes of a product, and the batches of both sides: their own, and as they broadcast."""
 
     m: int
@@ -41,7 +41,7 @@ class Sides:
         return offsets_of(lowering, self.own, self.batches, (left, right))
 
 
-def sides_of(lowering: Lowering, at: int) -> Sides:
+def batch_shape(lowering: Lowering, at: int) -> BatchShape:
     """The sides of a product as in the model."""
     operation = lowering.operation(at)
     op = operation.op
@@ -49,19 +49,19 @@ def sides_of(lowering: Lowering, at: int) -> Sides:
     left, right = (lowering.shape(i) for i in operation.used)
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
-    return Sides(m, depth, n, (left[:-2], right[:-2]), static(broadcast((left[:-2], right[:-2]))))
+    return BatchShape(m, depth, n, (left[:-2], right[:-2]), static(broadcast((left[:-2], right[:-2]))))
 
 
-def room_of(lowering: Lowering, at: int, step: int) -> int:
+def row_major_bytes(lowering: Lowering, at: int, step: int) -> int:
     """The bytes that the right side needs with rows `step` elements apart."""
     y = lowering.operation(at).used[1]
     matrices = math.prod(lowering.shape(y)[:-2])
-    return matrices * sides_of(lowering, at).k * step * lowering.type(y).dtype.itemsize
+    return matrices * batch_shape(lowering, at).k * step * lowering.type(y).dtype.itemsize
 
 
-def turned(lowering: Lowering, at: int, step: int, room: Access) -> Access:
+def row_major_right(lowering: Lowering, at: int, step: int, room: Access) -> Access:
     """The right side copied to scratch memory with contiguous columns and rows `step` elements apart."""
-    operation, sides = lowering.operation(at), sides_of(lowering, at)
+    operation, sides = lowering.operation(at), batch_shape(lowering, at)
     op, y = operation.op, operation.used[1]
     own = operand(lowering, y)
     flat = own.view.reshape(math.prod(own.view.shape[:-2]), *own.view.shape[-2:])

@@ -18,7 +18,7 @@ _AROUND = 4
 """Floats checked on either side: a quotient is within one of its own last digits, which are 2 steps of v."""
 
 
-def inverse(divisor: np.float32, most: int) -> tuple[np.float32, np.float32] | None:
+def reciprocal(divisor: np.float32, most: int) -> tuple[np.float32, np.float32] | None:
     """Two positive floats whose sum is the inverse of a positive divisor, such that whole numbers of magnitude up to
     `most` equal those of the quotient, and larger and infinite ones stay larger; None if there are no such floats.
     """

@@ -25,13 +25,15 @@ LEAST, MOST = 64, 4096
 """The number of runs until the next comparison: the least at first and after a change, otherwise doubled."""
 
 
-class Faster:
+class MeasuredChoice:
     """A call that is one of two with the same results; `clock` returns nanoseconds."""
 
     __slots__ = ("_between", "_chosen", "_clock", "_left", "_times", "_warmed", "_ways")
 
-    def __init__(self, in_turn: HasParts, beside: HasParts, clock: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._ways = (in_turn, beside)
+    def __init__(
+        self, sequential: HasParts, side_by_side: HasParts, clock: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
+        self._ways = (sequential, side_by_side)
         self._clock = clock
         self._chosen: int | None = None
         self._between = LEAST
@@ -48,10 +50,10 @@ class Faster:
 
     def _measure(self) -> None:
         """Time a run of the way with fewer measurements, side by side first; after the last one, choose."""
-        in_turn, beside = self._times
+        sequential, side_by_side = self._times
         took, runs = self._warmed
         warm = took >= WARMING or runs >= WARM_RUNS
-        way = int(not warm or len(beside) <= len(in_turn))
+        way = int(not warm or len(side_by_side) <= len(sequential))
         begun = self._clock()
         self._ways[way]()
         taken = self._clock() - begun
@@ -59,8 +61,8 @@ class Faster:
             self._warmed = took + taken, runs + 1
             return
         self._times[way].append(taken)
-        if len(in_turn) == MEASURED:
-            chosen = int(median(beside) < CLEARLY * median(in_turn))
+        if len(sequential) == MEASURED:
+            chosen = int(median(side_by_side) < CLEARLY * median(sequential))
             self._between = min(2 * self._between, MOST) if chosen == self._chosen else LEAST
             self._chosen, self._left, self._warmed, self._times = chosen, self._between, (0, 0), ([], [])
 

@@ -10,7 +10,7 @@ from onert_llvm.schedule.float_packing import panels
 from onert_llvm.target.isa import Isa
 
 
-def cut(
+def partition(
     lowering: Lowering,
     shape: Shape,
     tile: Tile,
@@ -24,6 +24,6 @@ def cut(
     dense result. With `batches`, each is such a product; `isa` overrides the tile's target.
     """
     across = panels(shape.n, tile.columns, isa or lowering.isa)
-    work = lowering.cut(shape, tile, across, row_bytes, batches)
+    work = lowering.row_work(shape, tile, across, row_bytes, batches)
     sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
     return work, {"b": b, **sizes}

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from onert.ir import CallTypes, DType
 from onert.ir.ops.data_movement.fill import BEYOND, CountedWhere, Within
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.data_movement.places import Places
-from onert_llvm.kernels.data_movement.places import Within as Checked
+from onert_llvm.kernels.data_movement.where import Places
+from onert_llvm.kernels.data_movement.where import Within as Checked
 from onert_llvm.lower.command_builder import Lowering
 
 

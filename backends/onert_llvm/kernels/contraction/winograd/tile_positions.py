@@ -27,7 +27,7 @@ RATES = ("dilation_h", "dilation_w")
 
 
 @frozen(eq=False)
-class Place:
+class TilePosition:
     """An output tile: its number in the block, its picture, and its first row and column."""
 
     number: Val
@@ -49,7 +49,7 @@ def block_of(task: Task, t: Val) -> tuple[Val, Val]:
 
 
 @contextmanager
-def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilated: bool) -> Iterator[Place]:
+def each_tile(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilated: bool) -> Iterator[TilePosition]:
     """Loop over the tiles of a block, `down` by `across` of them per picture."""
     (high, wide), across, down = tile, task.i64("across"), task.i64("down")
     rows, columns = rates(task, dilated)
@@ -60,7 +60,7 @@ def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilat
         return number * size if isinstance(rate, int) else number // rate * rate * size + number % rate
 
     with k.loop(count, nonempty=True) as i:
-        yield Place(i, image.get(), start(row.get(), high, rows), start(column.get(), wide, columns))
+        yield TilePosition(i, image.get(), start(row.get(), high, rows), start(column.get(), wide, columns))
         right = column.get() + 1
         wraps = right >= across
         below = wraps.select(row.get() + 1, row.get())
