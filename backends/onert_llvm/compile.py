@@ -42,8 +42,8 @@ def rule(op: Op, types: CallTypes) -> Rule:
 
 def _chosen(op: Op, types: CallTypes) -> tuple[Rule, str | None]:
     """The rule for an operation, and why it does not apply (None if it does)."""
-    if _gives_nothing(op, types):
-        return _NOTHING, None
+    if _has_empty_results(op, types):
+        return _NO_COMMAND, None
     refused = []
     for each in _rules(op, types):
         reason = each.why_not(op, types)
@@ -53,7 +53,7 @@ def _chosen(op: Op, types: CallTypes) -> tuple[Rule, str | None]:
     return refused[0]
 
 
-def _gives_nothing(op: Op, types: CallTypes) -> bool:
+def _has_empty_results(op: Op, types: CallTypes) -> bool:
     """Whether no result has elements and there are no indices to check."""
     kind = type(op)
     if kind not in COMMON or any(0 not in t.shape or t.dtype.is_handle for t in types.outputs):
@@ -61,7 +61,7 @@ def _gives_nothing(op: Op, types: CallTypes) -> bool:
     return kind not in INDICES or 0 in types.input(INDICES[kind]).shape
 
 
-_NOTHING = Rule(lambda op, types: None, lambda lowering, operations: None)
+_NO_COMMAND = Rule(lambda op, types: None, lambda lowering, operations: None)
 """The rule for such operations: native, without a command."""
 
 
@@ -92,10 +92,10 @@ def most_threads(operation: Operation, types: CallTypes) -> int | None:
     return most
 
 
-def read(operation: Operation, types: CallTypes) -> None:
+def import_lowering(operation: Operation, types: CallTypes) -> None:
     """Import the modules that lower this operation, if it runs natively."""
     if why_not(operation, types) is None:
-        rule(operation.op, types).read()
+        rule(operation.op, types).import_lowering()
 
 
 def fuse(sequence: Sequence) -> tuple[Group, ...]:
@@ -136,8 +136,8 @@ def generate(sequence: Sequence, settings: Settings, store: Cache, choices: Choi
     """The kernel of a sequence, with its code loaded; `choices` override the cost models."""
     isa = target(settings.target, settings.precision)
     with kernel_compiler.KernelBuild(isa, settings.num_threads, store) as kernel_build:
-        commands = lowered(sequence, isa, settings, kernel_build.begin, kernel_build.each, choices)
-        kernels, drivers = kernel_build.finished(commands.specs)
+        commands = lowered(sequence, isa, settings, kernel_build.begin, kernel_build.run_all, choices)
+        kernels, drivers = kernel_build.addresses(commands.specs)
     return NativeKernel(commands, kernels, drivers, settings.num_threads)
 
 
@@ -182,7 +182,7 @@ def lowered(
     choices: Choices | None = None,
     compact: bool = False,
 ) -> Lowered:
-    """The commands of a sequence for a target; `begin` gets new kernels as they appear, `each` makes constants."""
+    """The commands of a sequence for a target; `begin` gets new kernels as they appear, `run_all` makes constants."""
     lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
     def lower(group: Group) -> None:

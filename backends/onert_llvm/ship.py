@@ -23,7 +23,7 @@ def ship(sequences: Iterable[tuple[Sequence, Settings]], name: str) -> Path:
     isa = target(name)
     listed = [lowered(sequence, isa, settings).specs for sequence, settings in sequences]
     specs = {symbol: spec for some in listed for symbol, spec in some.items()}
-    content = library.written(library_objects(list(specs.values()), isa), own_sources())
+    content = library.library_bytes(library_objects(list(specs.values()), isa), own_sources())
     path = library.FOLDER / f"{isa.name}.kernels"
     temporary = path.with_suffix(f".{os.getpid()}")
     try:

@@ -83,12 +83,12 @@ def search(sites: Sequence[Site], known: Found, seconds: float, clock: Clock) ->
         if any(place not in found for place in trial.offered):
             timed.append((-trial.measure(), number))
     for _, number in sorted(timed):
-        if not _settle(sites[number], found, replaced, end, clock):
+        if not _tune_site(sites[number], found, replaced, end, clock):
             break
     return Outcome(found, replaced)
 
 
-def _settle(site: Site, found: dict[str, str], replaced: dict[str, str], end: float, clock: Clock) -> bool:
+def _tune_site(site: Site, found: dict[str, str], replaced: dict[str, str], end: float, clock: Clock) -> bool:
     """Add the best alternative of each new place of a site to `found`; False if time ran out first."""
     best = site(found)
     while (place := next((place for place in best.offered if place not in found), None)) is not None:
@@ -128,7 +128,7 @@ def is_faster(
     return median(ratios) >= clearly and sum(ratio > 1 for ratio in ratios) >= MOSTLY * rounds
 
 
-def settled(outcome: Outcome, whole: Site, known: Found, end: float, clock: Clock) -> Found:
+def choices_to_store(outcome: Outcome, whole: Site, known: Found, end: float, clock: Clock) -> Found:
     """The choices to store. If the whole sequence is not faster than with `known`, the model's choices are restored; if
     time ran out before that comparison, replaced places are left out.
     """
@@ -153,7 +153,7 @@ def generate(
     if settings.tune is None or not _is_static(operations):
         return make(operations)
     key = Cache.key("choices 1", fingerprint, str(settings.num_threads), settings.precision)
-    known = parsed(store.load(key))
+    known = parse_choices(store.load(key))
     found: Found = known
     if settings.tune > 0 and _is_plain(operations):
         end = clock() + settings.tune
@@ -161,11 +161,11 @@ def generate(
         groups = [evolve(operations, groups=(evolve(group, threads=None),)) for group in operations.groups]
         sites = [partial(MeasuredKernel, group, make, tensors) for group in groups]
         outcome = search(sites, known, FOR_KERNELS * settings.tune, clock)
-        found = settled(outcome, partial(MeasuredKernel, operations, make, tensors), known, end, clock)
+        found = choices_to_store(outcome, partial(MeasuredKernel, operations, make, tensors), known, end, clock)
         if found != known:
             # Another process may have stored choices meanwhile; for the same places, the new ones are just as good.
-            kept = {**parsed(store.load(key)), **found}
-            store.store(key, written(kept), label=f"choices\t{len(kept)} for {settings.num_threads} threads")
+            kept = {**parse_choices(store.load(key)), **found}
+            store.store(key, format_choices(kept), label=f"choices\t{len(kept)} for {settings.num_threads} threads")
     return make(operations, choices=Choices(found))
 
 
@@ -228,13 +228,13 @@ class MeasuredKernel:
         return (now - start) / runs
 
 
-def parsed(payload: bytes | memoryview | None) -> dict[str, str]:
-    """Read choices as written by `written`; malformed lines are ignored."""
+def parse_choices(payload: bytes | memoryview | None) -> dict[str, str]:
+    """Read choices as written by `format_choices`; malformed lines are ignored."""
     lines = b"" if payload is None else bytes(payload)
     pairs = (line.split("\t") for line in lines.decode("utf-8", "replace").split("\n"))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def written(found: Found) -> bytes:
+def format_choices(found: Found) -> bytes:
     """Choices as text, one per line."""
     return "\n".join(f"{place}\t{text}" for place, text in sorted(found.items())).encode()

@@ -34,7 +34,7 @@ def expect(
     generating: Task[object] | None = compiler.begin(isa, settings.num_threads, store)
     compile_ = imports.module("onert_llvm.compile")
     for operation, types in operations:
-        compile_.read(operation, types)
+        compile_.import_lowering(operation, types)
     return None if generating is None else generating.wait
 
 

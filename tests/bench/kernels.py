@@ -35,7 +35,7 @@ from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
 from onert_llvm.schedule.cost_model import Shape as ProductShape
-from onert_llvm.schedule.cost_model import fetching, product_tile, row_work
+from onert_llvm.schedule.cost_model import product_tile, row_work, with_prefetch
 from onert_llvm.schedule.depthwise import MOST_ACROSS, registers_together, strip
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.float_scaling import Sums, fitted
@@ -222,10 +222,10 @@ class Runner:
                 return self._lines(shape, slots)
             algorithm = patch_conv_int8(tile, patch, how=self._requantize)
         elif w == shape.stride == 1:
-            how, packed = self._requantize, fetching(tile, self.isa)
+            how, packed = self._requantize, with_prefetch(tile, self.isa)
             algorithm = gemm_int8(packed, rest, how=how) if self.integer else gemm_f32(tile)
         else:
-            how, packed = self._requantize, fetching(tile, self.isa)
+            how, packed = self._requantize, with_prefetch(tile, self.isa)
             algorithm = conv_int8(packed, rest, how=how) if self.integer else conv_f32(tile)
         return self.bind(algorithm, work.tiles, slots)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from cases import audio, doubles, landmarks, onnx_pictures
 from cases.case import Case
-from llvm.natively import by_meaning, same, subgraph_of
+from llvm.natively import assert_close, evaluated, subgraph_of
 
 import onert
 from onert.backend import EvaluatingKernel
@@ -54,7 +54,7 @@ def _package(cases: list[Case]) -> tuple[Package, list[Array], list[Array]]:
                 operands.append(b.input(type_))
                 own.append(array)
         results += b.add_many(case.op, *operands)
-        references += by_meaning(subgraph_of(case, fixed), own)
+        references += evaluated(subgraph_of(case, fixed), own)
         inputs += own
     return Package((Subgraphs((b.subgraph(results),)),), "cases"), inputs, references
 
@@ -66,4 +66,4 @@ def test_decomposed_operations_are_native_in_process_and_in_bundles(tmp_path: Pa
     assert not any(isinstance(step.kernel, EvaluatingKernel) for step in program.main.steps)
     onert.bundle(program, tmp_path)
     for found in (onert.Execution(program).run(inputs), onert.load_bundle(tmp_path).run(inputs)):
-        same([np.asarray(array) for array in found.values()], references)
+        assert_close([np.asarray(array) for array in found.values()], references)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from llvm.natively import by_meaning, natively
+from llvm.natively import evaluated, natively
 
 from onert.compiler.passes.quantized.compare_bytes import compare_bytes
 from onert.compiler.passes.remove_dead import remove_dead
@@ -66,7 +66,7 @@ def test_the_index_found_among_integers_is_the_one_among_floats(name: str, kind:
     few = np.random.default_rng(1).integers(limits.min, limits.min + 9, SHAPE)  # with many ties
     for values in (few, np.random.default_rng(2).integers(limits.min, limits.max, SHAPE, endpoint=True)):
         x = values.astype(limits.dtype)
-        (expected,) = by_meaning(graph, [x])
+        (expected,) = evaluated(graph, [x])
         for isa in runnable():
             (got,) = natively(found, [x], isa)
             np.testing.assert_array_equal(got, expected, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from llvm.natively import by_meaning
+from llvm.natively import evaluated
 
 from onert.compiler.passes.join_siblings import FEWEST, join_siblings
 from onert.compiler.passes.remove_dead import remove_dead
@@ -36,7 +36,7 @@ def _joined(graph: Subgraph) -> list[str]:
     for _ in range(2):
         after = remove_dead(join_siblings.checked(after))
     x = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
-    for found, expected in zip(by_meaning(after, [x]), by_meaning(graph, [x]), strict=True):
+    for found, expected in zip(evaluated(after, [x]), evaluated(graph, [x]), strict=True):
         np.testing.assert_array_equal(found, expected)
     return [type(each.op).__name__ for each in after.operations]
 

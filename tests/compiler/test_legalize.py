@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 from cases.case import Case
-from llvm.natively import by_meaning, same, subgraph_of
+from llvm.natively import assert_close, evaluated, subgraph_of
 
 import onert
 from onert.compiler import Options
@@ -96,7 +96,7 @@ def test_a_decomposition_is_equivalent_or_states_why_it_does_not_apply(
             operands = [array for array in case.inputs if array is not None]
             wanted, types_found = graph.operations[0], [parts.type(o) for o in parts.outputs]
             assert [evolve(t, data=None) for t in types_found] == [graph.type(o) for o in wanted.outputs]
-            same(by_meaning(parts, operands), by_meaning(graph, inputs), max(case.tolerance, 1e-5))
+            assert_close(evaluated(parts, operands), evaluated(graph, inputs), max(case.tolerance, 1e-5))
             meant += 1
     assert meant
 
@@ -112,7 +112,7 @@ def test_a_function_composed_of_others_is_equal_over_its_domain(kind: UnaryKind)
     parts = decomposed(decomposition, graph.operations[0], graph.types(graph.operations[0]))
     for x in (np.linspace(-9, 9, 401), np.linspace(-1e-2, 1e-2, 401)):
         x = np.abs(x) + 1e-3 if kind is UnaryKind.RSQRT else x
-        same(by_meaning(parts, [x.astype(np.float32)]), by_meaning(graph, [x.astype(np.float32)]), 2e-5)
+        assert_close(evaluated(parts, [x.astype(np.float32)]), evaluated(graph, [x.astype(np.float32)]), 2e-5)
 
 
 def _is_real(kind: UnaryKind) -> bool:
@@ -128,9 +128,9 @@ def test_the_decomposition_of_put_row_rejects_a_row_out_of_range(index: int) -> 
     parts = decomposed(decomposition, graph.operations[0], graph.types(graph.operations[0]))
     given = [np.zeros((3, 2), np.float32), np.ones((1, 2), np.float32), np.array(index, np.int32)]
     with pytest.raises(RuleError):
-        by_meaning(parts, given)
+        evaluated(parts, given)
     given[2] = np.array(2, np.int32)
-    same(by_meaning(parts, given), by_meaning(graph, given))
+    assert_close(evaluated(parts, given), evaluated(graph, given))
 
 
 # ---- which operations are decomposed
@@ -255,7 +255,7 @@ def test_an_operation_is_decomposed_if_its_parts_have_better_support(
     assert names == found
     assert {o.location for o in legalized.operations} == {graph.operations[0].location}
     x = np.float32([[1, -2, 3, 0.5]])
-    same(by_meaning(legalized, [x]), by_meaning(graph, [x]))
+    assert_close(evaluated(legalized, [x]), evaluated(graph, [x]))
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
@@ -333,8 +333,8 @@ def test_options_decide_whether_a_layer_is_decomposed(options: dict[str, object]
     assert any(isinstance(o.op, GRU) for o in routine.subgraph.operations) is not native
     assert {step.backend for step in routine.steps} == ({"llvm"} if native else {"reference"})
     (found,) = onert.Execution(program).run([x]).values()
-    (expected,) = by_meaning(package.models[0].primary, [x])
-    same([found], [expected])
+    (expected,) = evaluated(package.models[0].primary, [x])
+    assert_close([found], [expected])
 
 
 @pytest.mark.parametrize("constant", [(1, 2, 3, 4), (1, 2, 3), (4,), ()])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvm.natively import by_meaning, natively
+from llvm.natively import evaluated, natively
 
 from onert.compiler.options import Options
 from onert.compiler.passes.quantized.multiply_bytes import multiply_bytes
@@ -136,7 +136,7 @@ def test_a_layer_of_bytes_equals_the_exact_sum_up_to_the_stated_roundings(name: 
             arrays = _bytes_of(graph)
             exact = _exact(graph, arrays)
             room = (np.abs(exact) + 2 * bias) * 4 * STEP  # a bias, at most 1, adds one rounding
-            for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target("native"))):
+            for found in (*evaluated(folded, arrays), *natively(folded, arrays, target("native"))):
                 np.testing.assert_array_less(np.abs(found.reshape(exact.shape) - exact), room + 1e-30)
 
 
@@ -151,7 +151,7 @@ def test_requantised_results_differ_from_float64_only_near_ties(name: str) -> No
         low, high = dtype.limits
         expected = np.clip(np.rint(steps) + 3, low, high)
         near = np.abs(steps - np.floor(steps) - 0.5) < (np.abs(steps) + 64) * 6 * STEP
-        for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target("native"))):
+        for found in (*evaluated(folded, arrays), *natively(folded, arrays, target("native"))):
             assert found.dtype == dtype.numpy
             assert np.all((found.reshape(exact.shape) == expected) | near)
 
@@ -164,7 +164,7 @@ def test_every_target_gives_the_bits_of_evaluating_each_operation(name: str, isa
             graph = _layer(name, dtype, zero, each=True, bias=bias, stored=True, table=table)
             folded = simplify(graph, Options())
             arrays = _bytes_of(graph)
-            (expected,) = by_meaning(folded, arrays)
+            (expected,) = evaluated(folded, arrays)
             for found in natively(folded, arrays, target(isa)):
                 assert np.array_equal(found, expected)
 
@@ -185,7 +185,7 @@ def test_two_dequantised_matrices_are_multiplied_as_bytes(
     assert [folded.type(i).dtype for i in product.used] == [left, right]
     arrays = _bytes_of(graph)
     exact = _exact(graph, arrays)
-    for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target(isa))):
+    for found in (*evaluated(folded, arrays), *natively(folded, arrays, target(isa))):
         np.testing.assert_array_less(np.abs(found - exact), np.abs(exact) * 4 * STEP + 1e-30)
 
 
@@ -210,7 +210,7 @@ def test_bytes_are_pooled_split_and_concatenated_as_bytes(scale: float) -> None:
         if isinstance(operation.op, Pool2D | SplitV | Concat):
             assert folded.type(operation.outputs[0]).dtype is DType.UINT8
     arrays = _bytes_of(graph)
-    (_, exact), found = by_meaning(graph, arrays), by_meaning(folded, arrays)
+    (_, exact), found = evaluated(graph, arrays), evaluated(folded, arrays)
     for results in (found, natively(folded, arrays, target("native"))):
         assert np.array_equal(results[1], exact)
         np.testing.assert_array_equal(results[0], found[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
-from llvm.natively import by_meaning
+from llvm.natively import evaluated
 from random_graphs import random_model
 
 import onert
@@ -42,7 +42,7 @@ def _inputs(graph: Subgraph, seed: int) -> list[Array]:
 
 def _same(graph: Subgraph, result: Subgraph, seed: int = 0) -> None:
     inputs = _inputs(graph, seed)
-    for mine, theirs in zip(by_meaning(result, inputs), by_meaning(graph, inputs), strict=True):
+    for mine, theirs in zip(evaluated(result, inputs), evaluated(graph, inputs), strict=True):
         np.testing.assert_array_equal(mine, theirs, strict=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from llvm.natively import by_meaning, natively
+from llvm.natively import evaluated, natively
 
 from onert.compiler.options import Options
 from onert.compiler.passes.quantized.skip_bytes import skip_bytes
@@ -61,7 +61,7 @@ def test_bytes_stay_if_each_is_mapped_to_another_byte(dtype: DType) -> None:
     x = np.random.default_rng(0).uniform(-5, 5, SHAPE).astype(np.float32)
     for isa in runnable():
         (found,) = natively(simplify(graph, Options()), [x], isa)
-        assert np.array_equal(found, by_meaning(graph, [x])[0]), isa.name
+        assert np.array_equal(found, evaluated(graph, [x])[0]), isa.name
 
 
 def test_bytes_computed_by_a_table_stay_whatever_reads_them() -> None:
@@ -81,7 +81,7 @@ def test_bytes_are_skipped_if_floats_are_also_computed_from_them(dtype: DType) -
     assert _made(graph) == 3
     assert _made(found) == 1, "the result"
     given = [np.random.default_rng(seed).uniform(-5, 5, SHAPE).astype(np.float32) for seed in range(2)]
-    for mine, expected in zip(by_meaning(found, given), by_meaning(graph, given), strict=True):
+    for mine, expected in zip(evaluated(found, given), evaluated(graph, given), strict=True):
         assert np.array_equal(mine, expected)
 
 

@@ -108,10 +108,10 @@ def natively(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
     """The outputs of a natively run subgraph; all tensors, packed constants and scratch memory end at guard pages."""
-    return natively_as_it_is(legal(subgraph), inputs, isa, threads, runs, precision)
+    return natively_legalized(legal(subgraph), inputs, isa, threads, runs, precision)
 
 
-def natively_as_it_is(
+def natively_legalized(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
     """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel."""
@@ -158,7 +158,7 @@ def _garbage(type_: TensorType) -> Array:
     return np.full(int(np.prod(shape)) * type_.dtype.itemsize, 0x5A, np.uint8).view(type_.dtype.numpy).reshape(shape)
 
 
-def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
+def evaluated(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
     """The outputs of a subgraph, with each operation evaluated by its definition."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(subgraph.operands) if o.data is not None}
     known |= dict(zip(subgraph.inputs, inputs, strict=True))
@@ -169,7 +169,7 @@ def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
     return [known[i] for i in subgraph.outputs]
 
 
-def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5, where: str = "") -> None:
+def assert_close(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5, where: str = "") -> None:
     """Require equality, except that floats may differ by `tolerance` times the largest magnitude of each output."""
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.dtype == theirs.dtype, where
@@ -184,4 +184,4 @@ def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1
 
 def check(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, tolerance: float = 1e-5, threads: int = 1) -> None:
     """Require that native results agree with the operations' definitions."""
-    same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs), tolerance)
+    assert_close(natively(subgraph, inputs, isa, threads), evaluated(subgraph, inputs), tolerance)

@@ -13,7 +13,7 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert_llvm.lower.contraction import int8_conv_fc
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import by_meaning, natively, same, subgraph_of
+from .natively import assert_close, evaluated, natively, subgraph_of
 
 LAYERS = [
     ((1, 9, 16, 5), 1, Conv2D(Padding.SAME)),
@@ -57,10 +57,10 @@ def test_layers_with_few_filters_are_exact(
     own = Quantization(tuple(0.02 * s for s in each), (0,) * n, 0)
     scales, result = (Quantization((0.02,), (low + 100,)), filters, own), (Quantization((0.1,), (low + 90,)),)
     subgraph = subgraph_of(Case("", op, (x, w, bias), quantization=scales, result_quantization=result), constant=(1, 2))
-    expected = by_meaning(subgraph, [x])
+    expected = evaluated(subgraph, [x])
     assert len(np.unique(expected[0])) > 20
     for threads in (1, 2):
-        same(natively(subgraph, [x], isa, threads), expected)
+        assert_close(natively(subgraph, [x], isa, threads), expected)
     assert n > 1 or not taken or min(taken) > 1
 
 
@@ -80,7 +80,7 @@ def test_small_groups_are_exact(isa: Isa, channels: int, n: int, groups: int, ki
     scales, result = (Quantization((0.02,), (zeros[0],)), filters, own), (Quantization((0.4,), (zeros[2],)),)
     case = Case("", Conv2D(Padding.SAME), (x, w, bias), quantization=scales, result_quantization=result)
     subgraph = subgraph_of(case, constant=(1, 2))
-    expected = by_meaning(subgraph, [x])
+    expected = evaluated(subgraph, [x])
     assert len(np.unique(expected[0])) > 20
     for threads in (1, 2):
-        same(natively(subgraph, [x], isa, threads), expected)
+        assert_close(natively(subgraph, [x], isa, threads), expected)

@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, whole_range
-from .natively import by_meaning, check, natively, single
+from .natively import check, evaluated, natively, single
 
 ISAS = pytest.mark.parametrize(
     "isa",
@@ -91,7 +91,7 @@ def test_binary_float_functions_keep_their_error_bound(isa: Isa, kind: BinaryKin
         nearest = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
         assert (np.abs(found - expected) / nearest).max() <= bound
     else:
-        np.testing.assert_array_equal(found, by_meaning(*single(Binary(kind), x, y))[0])
+        np.testing.assert_array_equal(found, evaluated(*single(Binary(kind), x, y))[0])
 
 
 @ISAS
@@ -102,7 +102,7 @@ def test_binary_float_functions_handle_special_values(isa: Isa, kind: BinaryKind
     pairs = [(x, y)] if kind is BinaryKind.FLOOR_DIV else [(x, y), more]
     for a, b in pairs:
         with np.errstate(all="ignore"):
-            (expected,) = by_meaning(*single(Binary(kind), a, b))
+            (expected,) = evaluated(*single(Binary(kind), a, b))
         (found,) = natively(*single(Binary(kind), a, b), isa)
         np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
         real = ~np.isnan(found)

@@ -13,7 +13,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, by_meaning, check, natively, same
+from .natively import BACKEND, assert_close, check, evaluated, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 F32 = DType.FLOAT32
@@ -74,7 +74,7 @@ def test_masked_keys_do_not_contribute(isa: Isa, hidden: float) -> None:
     given = inputs(graph)
     rows, keys = np.arange(m)[:, None], np.arange(count)
     given[3] = np.where((keys <= rows + 100) & (keys >= rows + 70), np.float32(0), np.float32(hidden))
-    same(natively(graph, given, isa), by_meaning(graph, given), 3e-6)
+    assert_close(natively(graph, given, isa), evaluated(graph, given), 3e-6)
     given[1][:, 161:], given[2][:, 161:] = 1e30, 1e30  # the last key visible to any row is 159
     if hidden == INFINITE:
         assert np.isfinite(natively(graph, given, isa)[0]).all()
@@ -87,12 +87,12 @@ def test_a_fully_masked_row_behaves_as_in_softmax(isa: Isa) -> None:
     given[3][:] = 0
     given[3][:, 20:] = INFINITE
     given[3][4] = LOWEST
-    same(natively(graph, given, isa), by_meaning(graph, given), 3e-6)
+    assert_close(natively(graph, given, isa), evaluated(graph, given), 3e-6)
     given[3][4] = INFINITE
     with np.errstate(invalid="ignore"):
-        expected = by_meaning(graph, given)
+        expected = evaluated(graph, given)
     assert np.isnan(expected[0][0, 4]).all()
-    same(natively(graph, given, isa), expected, 3e-6)
+    assert_close(natively(graph, given, isa), expected, 3e-6)
 
 
 @ISAS
@@ -100,7 +100,7 @@ def test_nan_stays_in_its_row(isa: Isa) -> None:
     graph = attention((1, 5, 16), (1, 40, 16), (1, 40, 16), (5, 40))
     given = inputs(graph)
     given[0][0, 2, 3] = np.nan
-    same(natively(graph, given, isa), by_meaning(graph, given), 3e-6)
+    assert_close(natively(graph, given, isa), evaluated(graph, given), 3e-6)
 
 
 def test_attention_weights_with_other_readers_are_not_fused() -> None:

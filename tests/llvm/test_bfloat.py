@@ -26,7 +26,7 @@ from onert_llvm.schedule.bfloat_packing import pairs, roundable
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
-from .natively import by_meaning, natively, same, subgraph_of
+from .natively import assert_close, evaluated, natively, subgraph_of
 from .test_recurrent import _floats as random_layer
 
 ISAS = pytest.mark.parametrize("isa", runnable("bf16"), ids=lambda isa: isa.name)
@@ -64,8 +64,8 @@ def _layer(op: FullyConnected | Conv2D | BatchMatMul, x: Array, weights: Array) 
 def _check_bound(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa, taken: Sequence[Terms]) -> None:
     """Require that each result is within the bound of the terms used, and that threads change nothing."""
     subgraph = _layer(op, x, weights)
-    (expected,) = by_meaning(subgraph, [x])
-    (magnitudes,) = by_meaning(_layer(op, abs(x), abs(weights)), [abs(x)])
+    (expected,) = evaluated(subgraph, [x])
+    (magnitudes,) = evaluated(_layer(op, abs(x), abs(weights)), [abs(x)])
     found = [natively(subgraph, [x], isa, threads, precision="bf16")[0] for threads in (1, 3)]
     room = max(BOUND[terms] for terms in taken)
     assert (abs(found[0] - expected) <= room * magnitudes).all()
@@ -151,7 +151,7 @@ def test_infinities_stay_in_windows_with_an_odd_number_of_elements(isa: Isa) -> 
     x[0, 4, 5, 0] = np.inf
     subgraph = _layer(Conv2D(Padding.VALID), x, weights)
     with np.errstate(all="ignore"):
-        same(natively(subgraph, [x], isa, precision="bf16"), by_meaning(subgraph, [x]), WINOGRAD)
+        assert_close(natively(subgraph, [x], isa, precision="bf16"), evaluated(subgraph, [x]), WINOGRAD)
 
 
 @ABLE
@@ -159,7 +159,7 @@ def test_a_constant_right_hand_matrix_is_rounded(isa: Isa) -> None:
     x, weights = _numbers(2, 9, 31), _numbers(31, 40, seed=1)
     subgraph = _layer(BatchMatMul(), x, weights)
     found = natively(subgraph, [x], isa, precision="bf16")
-    same(found, by_meaning(subgraph, [x]), WINOGRAD)
+    assert_close(found, evaluated(subgraph, [x]), WINOGRAD)
     assert not np.array_equal(found[0], natively(subgraph, [x], isa)[0])
 
 
@@ -175,8 +175,8 @@ def test_both_operands_of_a_product_of_computed_matrices_are_rounded(
     shapes = left, (*right[:-2], right[-1], right[-2]) if adjoint else right
     op, b, inputs = BatchMatMul(adjoint_y=adjoint), Builder(), [_numbers(*s, seed=i) for i, s in enumerate(shapes)]
     subgraph = b.subgraph([b.add(op, *(b.input(TensorType(DType.FLOAT32, s)) for s in shapes))])
-    (expected,) = by_meaning(subgraph, inputs)
-    (magnitudes,) = by_meaning(subgraph, [abs(x) for x in inputs])
+    (expected,) = evaluated(subgraph, inputs)
+    (magnitudes,) = evaluated(subgraph, [abs(x) for x in inputs])
     found = [natively(subgraph, inputs, isa, threads, precision="bf16")[0] for threads in (1, 3)]
     assert (abs(found[0] - expected) <= BOUND[Terms.PAIRED] * magnitudes).all()
     assert not np.array_equal(found[0], natively(subgraph, inputs, isa)[0])
@@ -202,7 +202,7 @@ def test_lstm_weights_are_rounded(isa: Isa, sizes: tuple[int, int, int, int, int
         natively(subgraph, inputs, isa, threads, precision=precision)
         for threads, precision in ((1, "exact"), (1, "bf16"), (3, "bf16"))
     )
-    same(found, by_meaning(subgraph, inputs), 2e-2)
+    assert_close(found, evaluated(subgraph, inputs), 2e-2)
     assert not np.array_equal(exact[0], found[0])
     np.testing.assert_array_equal(found[0], again[0])
 
@@ -221,7 +221,7 @@ def test_weights_without_a_finite_bfloat16_value_are_not_rounded(isa: Isa, taken
         weights = _numbers(20, 8, seed=1)
         weights[3, 4] = value
         subgraph = _layer(FullyConnected(), x, weights)
-        same(natively(subgraph, [x], isa, precision="bf16"), by_meaning(subgraph, [x]))
+        assert_close(natively(subgraph, [x], isa, precision="bf16"), evaluated(subgraph, [x]))
     assert set(taken) == {Terms.FLOAT}
 
 
@@ -255,7 +255,7 @@ def test_winograd_transforms_are_rounded(
     found = [natively(subgraph, [x], isa, threads, precision="bf16") for threads in (1, 2)]
     assert set(taken) == {Terms.PAIRED}
     with np.errstate(all="ignore"):
-        same(found[0], by_meaning(subgraph, [x]), WINOGRAD)
+        assert_close(found[0], evaluated(subgraph, [x]), WINOGRAD)
     np.testing.assert_array_equal(found[0][0], found[1][0])
 
 

@@ -16,7 +16,7 @@ from cases.case import Case
 from onert.ir import RuleError
 from onert_llvm.target.isa import runnable
 
-from .natively import a_target, by_meaning, legal, natively_as_it_is, same, subgraph_of, why_not
+from .natively import a_target, assert_close, evaluated, legal, natively_legalized, subgraph_of, why_not
 
 LISTED = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
 FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
@@ -72,9 +72,9 @@ def test_cases_run_natively(family: str, every: bool, subtests: pytest.Subtests)
         with subtests.test(name):
             subgraph = subgraph_of(case, constant)
             inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
-            expected, decomposed = by_meaning(subgraph, inputs), legal(subgraph)
+            expected, decomposed = evaluated(subgraph, inputs), legal(subgraph)
             for isa in runnable() if every else a_target(position):
-                same(natively_as_it_is(decomposed, inputs, isa), expected, where=isa.name)
+                assert_close(natively_legalized(decomposed, inputs, isa), expected, where=isa.name)
 
 
 if __name__ == "__main__":

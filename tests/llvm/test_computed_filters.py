@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.unary import LeakyRelu
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.target.isa import runnable
 
-from .natively import by_meaning, natively, same, single
+from .natively import assert_close, evaluated, natively, single
 
 Operands = list[tuple[int, ...] | Array]
 ROWS: dict[str, tuple[Op, Operands]] = {
@@ -61,10 +61,10 @@ def test_convolutions_with_computed_filters_or_float64_are_native(name: str, dty
     given = [o if isinstance(o, np.ndarray) else rng.uniform(-1, 1, o).astype(dtype) for o in operands]
     constant = [at for at, o in enumerate(operands) if isinstance(o, np.ndarray)]
     graph, inputs = single(op, *given, constant=constant)
-    expected = by_meaning(graph, inputs)
+    expected = evaluated(graph, inputs)
     single_precision = dtype is np.float32 or isinstance(op, ResizeBilinear)  # which always computes in float32
     for isa in runnable():
-        same(natively(graph, inputs, isa), expected, 1e-5 if single_precision else 1e-12, where=isa.name)
+        assert_close(natively(graph, inputs, isa), expected, 1e-5 if single_precision else 1e-12, where=isa.name)
 
 
 def test_nan_affects_only_the_windows_that_contain_it() -> None:
@@ -77,4 +77,4 @@ def test_nan_affects_only_the_windows_that_contain_it() -> None:
             given[at][place] = np.nan
             constant = [i for i, o in enumerate(operands) if isinstance(o, np.ndarray)]
             graph, inputs = single(op, *given, constant=constant)
-            same(natively(graph, inputs, runnable()[-1]), by_meaning(graph, inputs), where=f"{name} {place}")
+            assert_close(natively(graph, inputs, runnable()[-1]), evaluated(graph, inputs), where=f"{name} {place}")

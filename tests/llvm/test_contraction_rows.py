@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from onert_llvm.codegen.kernel_abi import KernelSpec, Task, build
 from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.irbuilder import I32, Kernel, Val
-from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Finished, Operand, Reading, Sums, Terms
+from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Finish, Operand, Reading, Sums, Terms
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.operands import Matrix, Windows
 from onert_llvm.kernels.contraction.register_tile import Block, Tile
@@ -62,7 +62,7 @@ class Stored(Ending):
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         return k.zeros(I32, k.isa.f32)
 
-    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+    def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         return lambda _: lambda _row, sums: sums
 
 

@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.types import TensorType
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import check, natively, same
+from .natively import assert_close, check, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 WINDOWS = (((3, 3), 1), ((5, 5), 1), ((3, 3), 2))
@@ -42,4 +42,4 @@ def test_depthwise_convolutions_with_few_channels_match_their_definition(isa: Is
         graph = b.subgraph([made])
         inputs = [rng.normal(size=kind.shape).astype(np.float32) for _ in graph.inputs]
         check(graph, inputs, isa, 1e-6, threads=2)
-        same(natively(graph, inputs, isa, 1), natively(graph, inputs, isa, 3))
+        assert_close(natively(graph, inputs, isa, 1), natively(graph, inputs, isa, 3))

@@ -23,7 +23,7 @@ from onert_llvm.schedule.cost_model import _MANY_ROWS, Shape, lanes_for
 from onert_llvm.target.isa import ISAS, Isa, runnable
 
 from .harness import Array
-from .natively import by_meaning, natively, same
+from .natively import assert_close, evaluated, natively
 
 TWICE = "AuthenticAMD 25 17 : "
 """How such a processor (a fourth-generation EPYC) identifies itself."""
@@ -85,7 +85,7 @@ def test_half_registers_compute_bitwise_equal_results(isa: Isa, subtests: pytest
             lanes = {call.args[1].f32 for call in made.call_args_list}
             assert (8 in lanes) == (name != "several panels")
             np.testing.assert_array_equal(halves[0], whole[0])
-            same(halves, by_meaning(subgraph, inputs), 2e-6)
+            assert_close(halves, evaluated(subgraph, inputs), 2e-6)
 
 
 def test_half_registers_are_used_only_where_they_are_worth_their_code() -> None:

@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIn
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.register_tile import Tile
-from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work
+from onert_llvm.schedule.cost_model import Shape, product_tile, row_work, with_prefetch
 from onert_llvm.schedule.depthwise import registers_together
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.weight_packing import (
@@ -103,7 +103,7 @@ def product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: 
 )
 def test_int8_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, large: bool) -> None:
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, large)
-    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
+    tile = with_prefetch(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w, isa, signed)
@@ -120,7 +120,7 @@ def test_int8_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool,
 def test_products_with_a_weight_zero_point_are_exact(isa: Isa, k: int, signed: bool) -> None:
     m, n, zero = 9, 21, -7
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, False)
-    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
+    tile = with_prefetch(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w, isa, signed, zero)
@@ -140,7 +140,7 @@ def test_int8_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, sign
     n, taps, channels = 40, picture.window[0] * picture.window[1], picture.channels
     x, w = bytes_of(picture.shape, signed), bytes_of((taps, channels, n), True, 1)
     layer = layer_of(n, taps * channels, signed, False)
-    tile = fetching(product_tile(picture.rows, n, taps * channels, isa, integer=True), isa)
+    tile = with_prefetch(product_tile(picture.rows, n, taps * channels, isa, integer=True), isa)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels, isa)
     how, scale = layer.scaled(w, isa, signed, zero)

@@ -10,7 +10,7 @@ from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
 from onert_llvm.target.isa import target
 
-from .natively import by_meaning, natively, single, why_not
+from .natively import evaluated, natively, single, why_not
 
 _DRAW = np.random.default_rng(5)
 
@@ -35,7 +35,7 @@ def test_integers_find_the_value_of_their_last_key(kind: type, count: int, *, ap
     x = np.append(_DRAW.choice(keys, 40), _keys(kind, 50, True))
     for values in (np.arange(len(keys), dtype=np.int64), _DRAW.normal(size=len(keys)).astype(np.float32), keys > 3):
         graph, inputs = single(LookUp(), x, keys, values, values[:1], constant=(1, 2, 3))
-        (expected,), (found,) = by_meaning(graph, inputs), natively(graph, inputs, target("native"))
+        (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
         np.testing.assert_array_equal(found, expected)
 
 
@@ -63,5 +63,5 @@ def test_coupled_probabilities_match_their_definition(classes: int) -> None:
     x = _DRAW.uniform(0.01, 0.99, (33, classes, classes)).astype(np.float32)
     x = np.where(np.tri(classes, dtype=bool), 1 - x.transpose(0, 2, 1), x).astype(np.float32)
     graph, inputs = single(CoupledProbabilities(), x)
-    (expected,), (found,) = by_meaning(graph, inputs), natively(graph, inputs, target("native"))
+    (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
     np.testing.assert_allclose(found, expected, rtol=1e-6)

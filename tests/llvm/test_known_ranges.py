@@ -19,7 +19,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, by_meaning, natively, same
+from .natively import BACKEND, assert_close, evaluated, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 HEIGHT, WIDTH, CHANNELS = 20, 21, 48
@@ -63,9 +63,9 @@ def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
 
 def require_exact(graph: Subgraph, isa: Isa, images: int = 1) -> None:
     given = np.random.default_rng(0).standard_normal((images, HEIGHT, WIDTH, CHANNELS)).astype(np.float32)
-    expected = by_meaning(graph, [given])
+    expected = evaluated(graph, [given])
     for threads in (1, 3):
-        same(natively(graph, [given], isa, threads), expected, tolerance=0.0)
+        assert_close(natively(graph, [given], isa, threads), expected, tolerance=0.0)
 
 
 @ISAS

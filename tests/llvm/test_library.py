@@ -16,7 +16,7 @@ import onert
 from onert.runtime.shipping import ship
 from onert_llvm.codegen import library
 from onert_llvm.codegen.fingerprint import own_sources
-from onert_llvm.codegen.library import key, opened, written
+from onert_llvm.codegen.library import key, library_bytes, open_library
 from onert_llvm.target.isa import target
 
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
@@ -33,11 +33,11 @@ def library_file(folder: Path, content: bytes) -> Path:
 
 
 def test_a_library_returns_the_objects_written_to_it(tmp_path: Path) -> None:
-    found = opened(library_file(tmp_path, written(OBJECTS, SOURCES)), SOURCES)
+    found = open_library(library_file(tmp_path, library_bytes(OBJECTS, SOURCES)), SOURCES)
     assert found is not None
     assert {name: found.load(name) for name in OBJECTS} == OBJECTS
     assert found.load(key("three")) is None
-    assert written(dict(reversed(OBJECTS.items())), SOURCES) == written(OBJECTS, SOURCES)
+    assert library_bytes(dict(reversed(OBJECTS.items())), SOURCES) == library_bytes(OBJECTS, SOURCES)
 
 
 CHANGED: dict[str, Callable[[bytes], bytes]] = {
@@ -53,13 +53,13 @@ CHANGED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_damaged_library_or_one_of_other_sources_is_not_used(name: str, tmp_path: Path) -> None:
-    assert opened(library_file(tmp_path, CHANGED[name](written(OBJECTS, SOURCES))), SOURCES) is None
+    assert open_library(library_file(tmp_path, CHANGED[name](library_bytes(OBJECTS, SOURCES))), SOURCES) is None
 
 
 def test_a_damaged_object_is_not_used(tmp_path: Path) -> None:
-    whole = written(OBJECTS, SOURCES)
+    whole = library_bytes(OBJECTS, SOURCES)
     for content in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
-        found = opened(library_file(tmp_path, content), SOURCES)
+        found = open_library(library_file(tmp_path, content), SOURCES)
         assert found is not None
         given = [found.load(name) for name in OBJECTS]
         assert given.count(None) == 1
@@ -67,15 +67,15 @@ def test_a_damaged_object_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_library_writable_by_others_is_not_used(tmp_path: Path) -> None:
-    path = library_file(tmp_path, written(OBJECTS, SOURCES))
+    path = library_file(tmp_path, library_bytes(OBJECTS, SOURCES))
     path.chmod(0o666)
-    assert opened(path, SOURCES) is None
+    assert open_library(path, SOURCES) is None
     path.chmod(0o644)
     link = tmp_path / "link.kernels"
     link.symlink_to(path)
-    assert opened(link, SOURCES) is None
-    assert opened(tmp_path, SOURCES) is None
-    assert opened(tmp_path / "none.kernels", SOURCES) is None
+    assert open_library(link, SOURCES) is None
+    assert open_library(tmp_path, SOURCES) is None
+    assert open_library(tmp_path / "none.kernels", SOURCES) is None
 
 
 RUN = """
@@ -110,7 +110,7 @@ def test_a_first_run_with_shipped_kernels_does_not_load_llvm_and_is_bitwise_equa
     assert first_run(tmp_path, tmp_path / "cache 1", 1) == [plain, "False"]
     assert llvm == "True"
     content = bytearray(path.read_bytes())
-    shipped = opened(path, own_sources())
+    shipped = open_library(path, own_sources())
     assert shipped is not None
     for start, size, _ in shipped._rows.values():  # which of them are needed depends on the number of threads
         content[start + size - 1] ^= 1

@@ -30,7 +30,7 @@ from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import BACKEND, natively, same, why_not
+from .natively import BACKEND, assert_close, natively, why_not
 
 CONTEXT: Any = object()
 """Stands for the context, which operations with enclosed graphs do not use."""
@@ -50,7 +50,7 @@ def _number(value: int) -> Array:
 
 def _check(graphs: Sequence[Subgraph], inputs: Sequence[Array], isa: Isa) -> None:
     graph = enclosed(graphs)
-    same(natively(graph, inputs, isa, runs=2), run(graph, inputs, CONTEXT))
+    assert_close(natively(graph, inputs, isa, runs=2), run(graph, inputs, CONTEXT))
 
 
 @ISAS
@@ -102,7 +102,7 @@ def test_threads_share_the_work_of_long_iterations(rounds: int) -> None:
     inputs = [_number(0), _number(rounds), np.ones((64, 200), np.float32)]
     (isa, *_) = runnable()
     alone, together = (natively(graph, inputs, isa, threads=threads, runs=2) for threads in (1, 3))
-    same(alone, run(graph, inputs, CONTEXT))
+    assert_close(alone, run(graph, inputs, CONTEXT))
     for mine, theirs in zip(together, alone, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 

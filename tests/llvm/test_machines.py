@@ -16,7 +16,7 @@ from onert_llvm.schedule.cost_model import Shape, packed_rows, packed_tile, row_
 from onert_llvm.target import isa, machines, processor
 from onert_llvm.target.figures import LISTED
 from onert_llvm.target.figures import USUAL as USUAL_FIGURES
-from onert_llvm.target.machines import Machine, machine, of
+from onert_llvm.target.machines import Machine, machine, machine_of
 
 X86 = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\n\nprocessor : 1\nmodel : 3\n"
 ARM = "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
@@ -25,7 +25,7 @@ ARM = "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0
 def test_listed_machines_have_valid_figures() -> None:
     assert USUAL_FIGURES.keys() == {each.name for each in fields(Machine)}
     assert all(row.keys() <= USUAL_FIGURES.keys() for row in LISTED.values())
-    assert all(of(f"{name} : ").clock == row.get("clock", USUAL.clock) for name, row in LISTED.items())
+    assert all(machine_of(f"{name} : ").clock == row.get("clock", USUAL.clock) for name, row in LISTED.items())
 
 
 def _listed(folder: Path, cpuinfo: str, *caches: str) -> str:
@@ -53,7 +53,7 @@ def test_a_processor_is_described_by_what_the_system_reports(name: str, tmp_path
     assert _listed(tmp_path, cpuinfo, *caches) == expected
 
 
-USUAL = of("")
+USUAL = machine_of("")
 FOUND: dict[str, tuple[str, dict[str, float]]] = {
     "another machine": ("", {}),
     "a processor that is not listed": ("Somebody 1 2 : ", {}),
@@ -68,7 +68,7 @@ FOUND: dict[str, tuple[str, dict[str, float]]] = {
 @pytest.mark.parametrize("name", FOUND)
 def test_figures_reported_by_a_machine_override_the_listed_ones(name: str) -> None:
     described, expected = FOUND[name]
-    found = of(described)
+    found = machine_of(described)
     assert {key: getattr(found, key) for key in expected} == expected
     assert expected or found == USUAL
 
@@ -99,9 +99,9 @@ def test_a_tile_has_at_most_as_many_aliasing_rows_as_the_first_cache_holds(first
     target = evolve(isa.runnable()[-1], processor=f" : first_cache={first_cache}")
     for channels in (1024, 2048, 3072):
         shape = Shape(196, 256, channels)
-        apart, unknown = (packed_tile(evolve(shape, apart=each), target) for each in (4 * channels, 0))
+        apart, unknown = (packed_tile(evolve(shape, row_stride=each), target) for each in (4 * channels, 0))
         assert apart.mr <= first_cache // 4096
-        assert packed_tile(evolve(shape, apart=4 * channels + 64), target) == unknown
+        assert packed_tile(evolve(shape, row_stride=4 * channels + 64), target) == unknown
         assert apart.split == unknown.split
 
 

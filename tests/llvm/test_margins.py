@@ -20,7 +20,7 @@ from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import by_meaning, check, natively, same, single, subgraph_of, why_not
+from .natively import assert_close, check, evaluated, natively, single, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIDES = (((0, 1), (0, 1)), ((2, 0), (1, 3)), ((0, 4), (5, 0)))
@@ -48,10 +48,10 @@ def test_explicit_padding_equals_a_separate_pad(sides: tuple[tuple[int, int], ..
     rng = np.random.default_rng(7)
     x, weight, alone = (rng.normal(size=s).astype(np.float32) for s in ((2, 6, 7, 4), (5, 3, 2, 4), (1, 3, 2, 4)))
     around = np.array(((0, 0), *sides, (0, 0)), np.int32)
-    (padded,) = by_meaning(*single(Pad(), x, around, constant=(1,)))
+    (padded,) = evaluated(*single(Pad(), x, around, constant=(1,)))
     for kind, filters in ((Conv2D, weight), (DepthwiseConv2D, alone)):
-        (expected,) = by_meaning(*single(kind(Padding.VALID, 2, 1), padded, filters, constant=(1,)))
-        same(by_meaning(*single(kind(Margins(sides), 2, 1), x, filters, constant=(1,))), [expected])
+        (expected,) = evaluated(*single(kind(Padding.VALID, 2, 1), padded, filters, constant=(1,)))
+        assert_close(evaluated(*single(kind(Margins(sides), 2, 1), x, filters, constant=(1,))), [expected])
 
 
 @ISAS
@@ -73,10 +73,10 @@ def test_pools_exclude_or_count_padding(isa: Isa, counted: bool) -> None:
             check(subgraph, inputs, isa, threads=2)
             if counted is not (kind is Pooling.MAX):
                 fill = np.float32(-np.inf if kind is Pooling.MAX else 0)
-                (padded,) = by_meaning(*single(Pad(), x, around, fill, constant=(1, 2)))
-                same(
+                (padded,) = evaluated(*single(Pad(), x, around, fill, constant=(1, 2)))
+                assert_close(
                     natively(subgraph, inputs, isa),
-                    by_meaning(*single(Pool2D(kind, *window, Padding.VALID, *stride), padded)),
+                    evaluated(*single(Pool2D(kind, *window, Padding.VALID, *stride), padded)),
                 )
 
 
@@ -120,12 +120,12 @@ def test_transposed_convolutions_crop_by_their_padding(isa: Isa, at: int, more: 
     x, weight = (rng.normal(size=s).astype(np.float32) for s in ((batch, *plane, 4), (6, *window, 4)))
     grown = [(n - 1) * s + w for n, s, w in zip(plane, strides, window, strict=True)]
     whole = np.array([batch, *grown, 6], np.int32)
-    (full,) = by_meaning(*single(TransposeConv2D(Padding.VALID, *strides), whole, weight, x, constant=(0, 1)))
+    (full,) = evaluated(*single(TransposeConv2D(Padding.VALID, *strides), whole, weight, x, constant=(0, 1)))
     kept = [n - a - b + more for n, (a, b) in zip(grown, sides, strict=True)]
     shape = np.array([batch, *kept, 6], np.int32)
     subgraph, inputs = single(TransposeConv2D(Margins(sides), *strides), shape, weight, x, constant=(0, 1))
     check(subgraph, inputs, isa, threads=2)
-    (found,) = by_meaning(subgraph, inputs)
+    (found,) = evaluated(subgraph, inputs)
     (top, _), (left, _) = sides
     inside = full[:, top : top + kept[0], left : left + kept[1]]
     np.testing.assert_allclose(found[:, : inside.shape[1], : inside.shape[2]], inside, atol=1e-5)

@@ -13,7 +13,15 @@ from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
-from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, fetching, product_tile, row_work, run_tile
+from onert_llvm.schedule.cost_model import (
+    Shape,
+    code_tile,
+    decoded_work,
+    product_tile,
+    row_work,
+    run_tile,
+    with_prefetch,
+)
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import pack_run_scales, pack_words, shortest
 from onert_llvm.target.isa import Isa
@@ -32,7 +40,7 @@ from .test_integer_products import ISAS, SIGNED, bytes_of, layer_of, product_slo
 def test_products_with_low_bit_weights_are_exact(isa: Isa, m: int, k: int, n: int, bits: int, signed: bool) -> None:
     x, layer = bytes_of((m, k), signed), layer_of(n, k, signed, False)
     w = np.random.default_rng(1).integers(-(1 << bits - 1), 1 << bits - 1, (1, k, n)).astype(np.int8)
-    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
+    tile = with_prefetch(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w[0], isa, signed)
@@ -96,7 +104,7 @@ def test_float_products_with_blockwise_quantised_codes_are_exact(
     scales = np.float32(2) ** rng.integers(-3, 3, (n, runs)).astype(np.float32)
     x = rng.integers(-9, 10, (m, k)).astype(np.float32)
     weights = (codes.astype(np.float64) - (zero[..., None] if zeros else 1 << bits - 1)) * scales[..., None]
-    tile, few, many = code_tile(Shape(m, n, k, apart=4 * k), isa)
+    tile, few, many = code_tile(Shape(m, n, k, row_stride=4 * k), isa)
     c, cut = guarded(np.zeros((m, n), np.float32)), decoded_work(m, tile, panels(n, tile.columns, isa), 2)
     step = k * bits // 8 * tile.columns.widest * isa.f32
     slots = {"m": m, "n": n, "mc": cut.mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step, "ldc": n}

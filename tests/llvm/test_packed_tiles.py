@@ -26,7 +26,7 @@ from onert_llvm.target.isa import Isa, runnable
 from . import test_integer_products as products
 from .contractions import gemm_int8
 from .harness import Array, guarded, run
-from .natively import by_meaning, check, natively, single, subgraph_of
+from .natively import check, evaluated, natively, single, subgraph_of
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 COLUMNS = (1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 49, 63, 64, 65, 79, 80, 81, 95, 96, 97, 127, 129)
@@ -78,7 +78,7 @@ def test_integer_layers_may_have_any_number_of_columns(isa: Isa, kind: str, n: i
 def test_integer_results_saturate_at_both_ends(isa: Isa, kind: str, activation: Activation) -> None:
     case = _bytes(FullyConnected(activation), (16, 64), (40, 64), kind, 0.4)
     subgraph = subgraph_of(case)
-    (found,), (wanted,) = natively(subgraph, [case.inputs[0]], isa), by_meaning(subgraph, [case.inputs[0]])
+    (found,), (wanted,) = natively(subgraph, [case.inputs[0]], isa), evaluated(subgraph, [case.inputs[0]])
     np.testing.assert_array_equal(found, wanted)
     low, high = DType.from_numpy(found.dtype).limits
     if activation is Activation.NONE:

@@ -13,7 +13,7 @@ from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import by_meaning, check, natively, single
+from .natively import check, evaluated, natively, single
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [(1, 4, 6, 3), (2, 5, 7, 19)]
@@ -94,7 +94,7 @@ def test_non_max_suppression_handles_non_finite_boxes_and_scores(isa: Isa) -> No
             np.asarray(a) for a in (boxes, scores, np.array(20, np.int32), np.float32(0.4), np.float32(-2), *sigma)
         ]
         with np.errstate(all="ignore"):
-            expected = by_meaning(*single(NonMaxSuppression(), *given, constant=(2,)))
+            expected = evaluated(*single(NonMaxSuppression(), *given, constant=(2,)))
         found = natively(*single(NonMaxSuppression(), *given, constant=(2,)), isa)
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_array_equal(found[-1], expected[-1])

@@ -18,7 +18,7 @@ from onert.ir import Array, RuleError, Subgraph
 from onert.ir.builder import Builder
 from onert_llvm.target.isa import runnable
 
-from .natively import by_meaning, natively, same, subgraph_of, why_not
+from .natively import assert_close, evaluated, natively, subgraph_of, why_not
 
 ISA = runnable()[-1]
 
@@ -54,7 +54,7 @@ def _native(case: Case) -> tuple[Subgraph, list[Array]] | None:
     if why_not(subgraph) is not None:
         return None
     try:
-        by_meaning(subgraph, inputs)
+        evaluated(subgraph, inputs)
     except RuleError:
         return None
     return subgraph, inputs
@@ -87,4 +87,4 @@ def test_every_rank_and_empty_dimension_matches_the_definition(label: str) -> No
         assert [case for case in FAMILIES[label] if _native(case) is not None] == []
     for start in range(0, len(found), 64):
         subgraph, inputs = _joined(found[start : start + 64])
-        same(natively(subgraph, inputs, ISA), by_meaning(subgraph, inputs))
+        assert_close(natively(subgraph, inputs, ISA), evaluated(subgraph, inputs))

@@ -21,7 +21,7 @@ from onert.ir.ops.recurrent.svdf import SVDF
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import by_meaning, natively, same, subgraph_of, why_not
+from .natively import assert_close, evaluated, natively, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 BY_STEPS = pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def _runs(case: Case, isa: Isa, variable: Sequence[int], threads: int = 1) -> No
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in variable]
     subgraph = subgraph_of(case, constant)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i in variable]
-    same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs))
+    assert_close(natively(subgraph, inputs, isa, threads), evaluated(subgraph, inputs))
 
 
 # ---- float LSTMs
@@ -185,7 +185,7 @@ def test_dynamic_range_lstms_run_natively(
     case = _dynamic(sizes, *parts, **attributes)
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in (0, 18, 19)]
     subgraph, inputs = subgraph_of(case, constant), [a for i in (0, 18, 19) if (a := case.inputs[i]) is not None]
-    same(natively(subgraph, inputs, isa), by_meaning(subgraph, inputs), 2e-7)
+    assert_close(natively(subgraph, inputs, isa), evaluated(subgraph, inputs), 2e-7)
 
 
 # ---- layers decomposed into other operations

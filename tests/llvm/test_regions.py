@@ -13,7 +13,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.vision_audio.sampling import RoiAlign
 from onert_llvm.target.isa import runnable
 
-from .natively import by_meaning, natively, same, single
+from .natively import assert_close, evaluated, natively, single
 
 REGIONS = np.float32(
     [[0, 0, 20, 17], [3, 2, 9, 8], [5, 5, 5, 5], [-30, -20, 60, 50], [8, 8, 2, 1], [0, 0, 1, 1], [20, 0, 300, 4]]
@@ -27,10 +27,10 @@ def test_roi_align_takes_as_many_samples_as_each_region_needs(largest: bool, hal
     for dtype in (np.int32, np.int64):
         op = RoiAlign(3, 2, 0, 0.5, half_pixel, largest)
         graph, inputs = single(op, x, REGIONS, np.array([0, 1, 1, 0, 1, 0, 1], dtype))
-        expected = by_meaning(graph, inputs)
+        expected = evaluated(graph, inputs)
         for isa in runnable():
             for threads in (1, 2):
-                same(natively(graph, inputs, isa, threads), expected, where=f"{isa.name} {threads}")
+                assert_close(natively(graph, inputs, isa, threads), expected, where=f"{isa.name} {threads}")
 
 
 def _package() -> Package:

@@ -17,7 +17,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, by_meaning, check, natively, same
+from .natively import BACKEND, assert_close, check, evaluated, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 ROWS, FEATURES = 3, 64
@@ -64,7 +64,7 @@ def test_quantised_inputs_are_kept_for_later_layers_unless_memory_is_minimised(i
     rng = np.random.default_rng(0)
     given = [rng.standard_normal((ROWS, FEATURES)).astype(np.float32) for _ in range(2)]
     for threads in (1, 3):
-        same(natively(graph, given, isa, threads), by_meaning(graph, given), tolerance=0.0)
+        assert_close(natively(graph, given, isa, threads), evaluated(graph, given), tolerance=0.0)
 
 
 @ISAS
@@ -83,7 +83,7 @@ def test_branches_with_one_input_quantise_its_images_once(isa: Isa, images: int)
     assert kernels(graph, isa)["quantize_dynamic"] == 2
     given = rng.standard_normal((images, 12, 13, 16)).astype(np.float32)
     for threads in (1, 3):
-        same(natively(graph, [given], isa, threads), by_meaning(graph, [given]), tolerance=0.0)
+        assert_close(natively(graph, [given], isa, threads), evaluated(graph, [given]), tolerance=0.0)
 
 
 @ISAS

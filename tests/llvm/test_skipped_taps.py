@@ -15,7 +15,7 @@ from onert_llvm.schedule import winograd
 from onert_llvm.schedule.cost_model import Shape, packed_tile
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import by_meaning, natively, same, single
+from .natively import assert_close, evaluated, natively, single
 from .picture import same as like_same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -41,10 +41,10 @@ def numbers(*shape: int) -> Array:
     ],
 )
 def test_taps_are_skipped_if_many_are_outside_the_image(plane: Plane, skipped: bool) -> None:
-    assert bool(plane.met) is skipped
+    assert bool(plane.term_fractions) is skipped
     if skipped:
-        assert list(plane.met) == sorted(plane.met)  # more outputs together use more taps
-        assert len(plane.met) == MOST_ROWS
+        assert list(plane.term_fractions) == sorted(plane.term_fractions)  # more outputs together use more taps
+        assert len(plane.term_fractions) == MOST_ROWS
 
 
 def test_dynamic_sizes_skip_no_taps_and_add_no_conditions() -> None:
@@ -52,23 +52,23 @@ def test_dynamic_sizes_skip_no_taps_and_add_no_conditions() -> None:
     (length,) = trace.lengths
     half = (length - 1) // 2 + 1
     for size, out in (((length, 9), (half, 4)), ((9, length), (4, half)), ((length, length), (half, half))):
-        assert Plane(1, size, 32, out, (3, 3), (2, 2), (1, 1), (0, 0)).met == ()
+        assert Plane(1, size, 32, out, (3, 3), (2, 2), (1, 1), (0, 0)).term_fractions == ()
     assert not trace.conditions
 
 
 def test_single_outputs_use_the_taps_inside_the_image() -> None:
     plane = geometry(14, 12)
     inside = sum(0 <= o + (t - 1) * 12 < 14 for o in range(14) for t in range(3))
-    assert plane.met[0] == pytest.approx((inside / (14 * 3)) ** 2)
+    assert plane.term_fractions[0] == pytest.approx((inside / (14 * 3)) ** 2)
 
 
 def test_the_cost_model_counts_only_the_remaining_taps() -> None:
-    isa, met = runnable()[-1], geometry(14, 12).met
-    dense, sparse = (packed_tile(Shape(196, 256, 8640, met=parts), isa) for parts in ((), met))
+    isa, term_fractions = runnable()[-1], geometry(14, 12).term_fractions
+    dense, sparse = (packed_tile(Shape(196, 256, 8640, term_fractions=parts), isa) for parts in ((), term_fractions))
     assert sparse.mr < dense.mr
     forms, around = layers.FORMS["exact"], (1, (33, 33), False, (12, 12))
-    assert winograd.chosen(forms, 256, 256, isa, *around) is not None
-    assert winograd.chosen(forms, 256, 256, isa, *around, (0.01,) * MOST_ROWS) is None
+    assert winograd.fastest(forms, 256, 256, isa, *around) is not None
+    assert winograd.fastest(forms, 256, 256, isa, *around, (0.01,) * MOST_ROWS) is None
 
 
 @ISAS
@@ -82,4 +82,4 @@ def test_layers_with_skipped_taps_keep_their_results(isa: Isa, size: tuple[int, 
     rate = max(1, min(size) - 1)
     op = Conv2D(Padding.SAME, 1, 1, rate, rate)
     subgraph, inputs = single(op, x, weight, bias, constant=(1, 2))
-    same(natively(subgraph, inputs, isa, threads=2), by_meaning(subgraph, inputs), 2e-6)
+    assert_close(natively(subgraph, inputs, isa, threads=2), evaluated(subgraph, inputs), 2e-6)

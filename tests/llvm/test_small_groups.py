@@ -15,7 +15,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.types import TensorType
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import check, natively, same
+from .natively import assert_close, check, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 WINDOWS: list[Op] = [
@@ -56,7 +56,7 @@ def test_convolutions_of_small_groups_match_their_definition(isa: Isa, channels:
     graph = b.subgraph([b.add(Binary(BinaryKind.ADD), made, b.input(b.type(made), "residual"))])
     inputs = [x, rng.normal(size=b.type(made).shape).astype(np.float32)]
     check(graph, inputs, isa, 1e-6, threads=2)
-    same(natively(graph, inputs, isa, 1), natively(graph, inputs, isa, 3))
+    assert_close(natively(graph, inputs, isa, 1), natively(graph, inputs, isa, 3))
 
 
 @ISAS

@@ -12,7 +12,7 @@ from onert.ir import ExecutionError, RuleError
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import by_meaning, natively, single, why_not
+from .natively import evaluated, natively, single, why_not
 from .special_values import Special, bind, difference, order_decides, positions, replacements, specials
 
 KINDS = {
@@ -54,7 +54,7 @@ def _check_inputs(special: Special, targets: tuple[Isa, ...]) -> None:
             continue
         for what, changed in replacements(inputs, at):
             try:
-                expected = by_meaning(subgraph, changed)
+                expected = evaluated(subgraph, changed)
             except RuleError:
                 continue
             if order_decides(special, what):
@@ -93,7 +93,7 @@ def _check_constant(special: Special, operand: int) -> None:
         run = bind(subgraph, runnable()[-1])
         assert run is not None
         try:
-            expected = by_meaning(subgraph, inputs)
+            expected = evaluated(subgraph, inputs)
         except RuleError:
             with pytest.raises(ExecutionError):
                 run(inputs)

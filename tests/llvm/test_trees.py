@@ -13,7 +13,7 @@ from onert_llvm.kernels.lookup.trees import CHILD, RECORD
 from onert_llvm.schedule.tree_records import records
 from onert_llvm.target.isa import target
 
-from .natively import by_meaning, natively, single, why_not
+from .natively import evaluated, natively, single, why_not
 
 FEATURES, OUTPUTS = 5, 3
 
@@ -54,7 +54,7 @@ def test_tree_ensembles_match_their_definition(aggregation: Aggregation, kind: t
     for trees, levels in ((1, 1), (9, 4)):
         parts = _forest(trees, trees, levels)
         graph, inputs = single(TreeEnsemble(OUTPUTS, aggregation), x, *parts, constant=range(1, 11))
-        (expected,), (found,) = by_meaning(graph, inputs), natively(graph, inputs, target("native"))
+        (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
         np.testing.assert_array_equal(found, expected)
 
 
@@ -107,6 +107,6 @@ def test_nan_takes_the_branch_that_its_node_specifies() -> None:
     nodes = (zeros, tests, missing, numbers.astype(np.float32), -1 - 2 * at, -2 - 2 * at)
     x = np.tile(line, 3).reshape(-1, 1)
     graph, inputs = single(TreeEnsemble(len(kinds)), x, *nodes, at, starts, targets, weights, constant=range(1, 11))
-    (expected,), (found,) = by_meaning(graph, inputs), natively(graph, inputs, target("native"))
+    (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
     assert set(expected.reshape(-1).tolist()) == {1.0, 2.0}
     np.testing.assert_array_equal(found, expected)

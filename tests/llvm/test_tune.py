@@ -19,7 +19,7 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.tools import bench, run
 from onert_llvm import tune
 from onert_llvm.schedule.choices import Choices
-from onert_llvm.tune import Outcome, parsed, search, settled, written
+from onert_llvm.tune import Outcome, choices_to_store, format_choices, parse_choices, search
 
 Found = Mapping[str, str]
 
@@ -146,22 +146,22 @@ def test_choices_are_dropped_unless_they_make_the_whole_program_faster(name: str
     clock = Clock()
     whole = site(clock, {}, lambda found: time if found else 10.0)
     outcome = Outcome({"a": "other", "b": "model"}, {"a": "model"})
-    assert settled(outcome, whole, {}, 0 if over else 1000, clock) == expected
+    assert choices_to_store(outcome, whole, {}, 0 if over else 1000, clock) == expected
 
 
 def test_choices_survive_being_written_and_parsed() -> None:
     found = {"place": "Tile(mr=6)", "another": "None"}
-    assert parsed(written(found)) == found
-    assert parsed(None) == parsed(b"") == parsed(b"no line\n\xff\xfe\na\tb\tc") == {}
+    assert parse_choices(format_choices(found)) == found
+    assert parse_choices(None) == parse_choices(b"") == parse_choices(b"no line\n\xff\xfe\na\tb\tc") == {}
 
 
 def test_an_alternative_that_is_not_offered_is_not_chosen() -> None:
     first = Choices({})
-    assert first.of(("tile", 1), 5, [6, 7]) == 5
+    assert first.choose(("tile", 1), 5, [6, 7]) == 5
     ((place, offered),) = first.offered.items()
     assert offered == ("5", "6", "7")
-    assert Choices({place: "7"}).of(("tile", 1), 5, [6, 7]) == 7
-    assert Choices({place: "8"}).of(("tile", 1), 5, [6, 7]) == 5
+    assert Choices({place: "7"}).choose(("tile", 1), 5, [6, 7]) == 7
+    assert Choices({place: "8"}).choose(("tile", 1), 5, [6, 7]) == 5
 
 
 # ---- compiled models
@@ -217,7 +217,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 def _entries(folder: Path) -> dict[str, Found]:
     store = Cache(folder)
     keys = [entry.key for entry in store.entries() if store.label(entry.key).startswith("choices")]
-    return {key: parsed(store.load(key)) for key in keys}
+    return {key: parse_choices(store.load(key)) for key in keys}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -258,7 +258,7 @@ def test_tile_choices_are_bitwise_equal_and_algorithms_differ_in_rounding(cache_
     ((name, found),) = _entries(cache_folder).items()
     exact = 0
     for place, text in found.items():
-        Cache(cache_folder).store(name, written({place: text}), label="choices")
+        Cache(cache_folder).store(name, format_choices({place: text}), label="choices")
         result = _result(evolve(package, name=place), num_threads=2, tune=0.0)
         if text.startswith(("Tile(", "Work(")):
             assert result.tobytes() == usual.tobytes()

@@ -24,7 +24,7 @@ from onert_llvm.schedule import winograd
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import by_meaning, natively, same
+from .natively import assert_close, evaluated, natively
 
 TOLERANCES = {2: 2e-6, 4: 6e-6}
 """Documented tolerances, relative to the range of the results."""
@@ -86,11 +86,11 @@ def test_winograd_convolutions_of_any_size_match_their_definition(
 ) -> None:
     x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
     subgraph = _layer(x, weights, padding, _numbers(n, seed=2))
-    expected = by_meaning(subgraph, [x])
+    expected = evaluated(subgraph, [x])
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
     assert always
     for answer in found:
-        same(answer, expected, TOLERANCES[always[0].form.outputs])
+        assert_close(answer, expected, TOLERANCES[always[0].form.outputs])
         np.testing.assert_array_equal(answer[0], found[0][0])
 
 
@@ -120,7 +120,7 @@ def test_winograd_convolutions_with_stride_2_match_their_definition(
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
     assert {kernel.form.stride for kernel in winograd_kernels} == {2}
     with np.errstate(all="ignore"):
-        same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
+        assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
 
 
@@ -160,9 +160,9 @@ def test_winograd_convolutions_with_other_windows_match_their_definition(
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
     assert {(kernel.form.window, kernel.form.dilated) for kernel in winograd_kernels} == {(window, dilation != (1, 1))}
     with np.errstate(all="ignore"):
-        expected = by_meaning(subgraph, [x])
+        expected = evaluated(subgraph, [x])
     for answer in found:
-        same(answer, expected, TOLERANCES[2])
+        assert_close(answer, expected, TOLERANCES[2])
         np.testing.assert_array_equal(answer[0], found[0][0])
 
 
@@ -196,7 +196,7 @@ def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
     assert {kernel.form.strides for kernel in winograd_kernels} == {strides}
     with np.errstate(all="ignore"):
-        same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
+        assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
 
 
@@ -211,7 +211,7 @@ def test_a_convolution_and_its_epilogue_are_one_kernel(isa: Isa, always: list[Wi
     inputs = [x, _numbers(1, 9, 9, 40, seed=4)]
     found = natively(subgraph, inputs, isa, 2)
     assert len(always) == 1
-    same(found, by_meaning(subgraph, inputs), TOLERANCES[always[0].form.outputs])
+    assert_close(found, evaluated(subgraph, inputs), TOLERANCES[always[0].form.outputs])
 
 
 @ISAS
@@ -224,7 +224,7 @@ def test_non_finite_inputs_stay_in_their_windows(isa: Isa, always: list[Winograd
     with np.errstate(all="ignore"):
         found = natively(subgraph, [x], isa)
         assert always
-        same(found, by_meaning(subgraph, [x]), TOLERANCES[always[0].form.outputs])
+        assert_close(found, evaluated(subgraph, [x]), TOLERANCES[always[0].form.outputs])
 
 
 @ISAS
@@ -238,7 +238,7 @@ def test_zero_weights_times_non_finite_inputs_are_nan(
     for dilation in ((1, 1), (2, 3)):
         subgraph = _layer(x, weights * np.float32(scale), Padding.SAME, dilation=dilation)
         with subtests.test(dilation=dilation), np.errstate(all="ignore"):
-            same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]), TOLERANCES[2])
+            assert_close(natively(subgraph, [x], isa), evaluated(subgraph, [x]), TOLERANCES[2])
     assert len(winograd_kernels) == 2
 
 
@@ -248,7 +248,7 @@ def test_weights_that_do_not_survive_the_transform_use_another_algorithm(always:
     for value in (np.inf, 1e30) if form.keeps_zeros else (0.0, np.inf, 1e30):
         weights[5, 1, 1, 2] = value
         subgraph = _layer(x, weights, Padding.SAME)
-        same(natively(subgraph, [x], runnable()[-1]), by_meaning(subgraph, [x]), 2e-6)
+        assert_close(natively(subgraph, [x], runnable()[-1]), evaluated(subgraph, [x]), 2e-6)
     assert not always
 
 
@@ -266,7 +266,7 @@ def test_weights_that_do_not_survive_the_transform_use_another_algorithm(always:
 def test_the_cost_model_chooses_by_precision_and_size(
     precision: str, size: int, channels: int, n: int, outputs: int | None
 ) -> None:
-    found = winograd.chosen(layers.FORMS[precision], channels, n, runnable()[-1], 1, (size, size))
+    found = winograd.fastest(layers.FORMS[precision], channels, n, runnable()[-1], 1, (size, size))
     assert (None if found is None else found.form.outputs) == outputs
 
 
@@ -283,11 +283,11 @@ def test_a_choice_for_dynamic_sizes_equals_that_for_each_size(isa: Isa, forms: t
         channels, n = r.choice([16, 24, 64, 300]), r.choice([16, 32, 130, 256])
         first = r.randint(1, 60), r.randint(1, 60)
         trace = Trace(first, [4 * size for size in first])
-        choice = winograd.chosen(forms, channels, n, isa, 1, trace.lengths)
-        assert choice == winograd.chosen(forms, channels, n, isa, 1, first)
+        choice = winograd.fastest(forms, channels, n, isa, 1, trace.lengths)
+        assert choice == winograd.fastest(forms, channels, n, isa, 1, first)
         assert not instructions(trace, []).asked
         for other in ((first[0], r.randint(1, 4 * first[1])), (2 * first[0], first[1] + 1)):
             if trace.at(other) is not None:
                 held += 1
-                assert choice == winograd.chosen(forms, channels, n, isa, 1, other)
+                assert choice == winograd.fastest(forms, channels, n, isa, 1, other)
     assert held > 40

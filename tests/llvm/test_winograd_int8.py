@@ -16,7 +16,7 @@ from onert_llvm.schedule import winograd_int8
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import by_meaning, natively, same, subgraph_of
+from .natively import assert_close, evaluated, natively, subgraph_of
 
 ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)][-1:]
 SHAPES = [
@@ -86,10 +86,10 @@ def test_int8_winograd_convolutions_of_any_size_are_exact(
     x = rng.integers(low, high, (*size, channels)).astype(dtype)
     w = rng.integers(low, high, (n, 3, 3, channels)).astype(dtype)
     subgraph = _layer(x, w, (-7, 0) if signed else (119, 141), padding, 0.012 / channels**0.5, rates)
-    expected = by_meaning(subgraph, [x])
+    expected = evaluated(subgraph, [x])
     assert len(np.unique(expected[0])) > 30
     for threads in (1, 2, 3):
-        same(natively(subgraph, [x], isa, threads), expected)
+        assert_close(natively(subgraph, [x], isa, threads), expected)
     assert len(taken) == 3
 
 
@@ -117,7 +117,7 @@ def test_dynamic_range_winograd_convolutions_are_exact(
     for images in (x, x[:1]):  # a single image may share its command with following work
         subgraph = subgraph_of(Case("", op, (images, w, bias), quantization=given), constant=(1, 2))
         for threads in (1, 3):
-            same(natively(subgraph, [images], isa, threads), by_meaning(subgraph, [images]))
+            assert_close(natively(subgraph, [images], isa, threads), evaluated(subgraph, [images]))
     assert len(taken) == 4
 
 
@@ -132,7 +132,7 @@ def test_the_largest_sums_are_exact_and_larger_ones_use_another_algorithm(
     x = np.random.default_rng(0).choice(np.array([-128, 127], np.int8), (1, 6, 7, 116), p=[0.01, 0.99])
     x[0, :4, :4] = 127
     subgraph = _layer(x, w, (-128, 0), Padding.VALID, 0.9e-5)
-    same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]))
+    assert_close(natively(subgraph, [x], isa), evaluated(subgraph, [x]))
     assert len(taken) == 1 - beyond
 
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from onert.backend import Code, EntryPoint, Place, Region
 from onert_llvm.command.command import JUMP, REPORT_BYTES
 
-from .bound import ROW, SHARE, Body, Bound, Report, Run, Slots, most_slots
+from .bound_commands import ROW, SHARE, Body, BoundCommand, Report, Run, Slots, most_slots
 
 I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
@@ -46,11 +46,11 @@ class Entries:
         It returns the code of the first failed check, with the state unchanged and `undo` run, or 0 if none failed.
         Variables are initialised as `beginnings` say.
         """
-        function, bases, b = self._begun(body.symbol, 0)
+        function, bases, b = self._new_function(body.symbol, 0)
         reports = _on_stack(b, _WORDS * len(body.codes)) if body.codes else None
         bases = {**bases, Report: reports}
         task = _on_stack(b, most_slots((*body.commands, *body.undo)))
-        self._begin(b, body, bases)
+        self._initialize_variables(b, body, bases)
         for number, layer in enumerate(body.layers):
             self._layer(b, task, number, layer, bases)
         b.ret(self._end(b, task, body, bases))
@@ -63,7 +63,7 @@ class Entries:
         as the entry does. Check results are stored at `reports` between calls. A number without a layer is reset to 0
         and `Code.NO_LAYER` is returned.
         """
-        function, bases, b = self._begun(f"{body.symbol}.step", 1)
+        function, bases, b = self._new_function(f"{body.symbol}.step", 1)
         at = function.args[len(Region)]
         bases = {**bases, Report: _address(b, bases, reports)}
         task = _on_stack(b, most_slots((*body.commands, *body.undo)))
@@ -74,7 +74,7 @@ class Entries:
             switch.add_case(I32(number), block)
             b.position_at_end(block)
             if number == 0:
-                self._begin(b, body, bases)
+                self._initialize_variables(b, body, bases)
             self._layer(b, task, number, layer, bases)
             if number + 1 < len(body.layers):
                 b.store(I32(number + 1), at, align=4)
@@ -87,7 +87,7 @@ class Entries:
         b.ret(I32(Code.NO_LAYER.value))
         return function
 
-    def _begun(self, symbol: str, more: int) -> tuple[ir.Function, Bases, ir.IRBuilder]:
+    def _new_function(self, symbol: str, more: int) -> tuple[ir.Function, Bases, ir.IRBuilder]:
         """A function of the three regions and `more` further pointers."""
         function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * (len(Region) + more)), symbol)
         function.attributes.add("nounwind")
@@ -97,7 +97,7 @@ class Entries:
             argument.name = region.value
         return function, regions, ir.IRBuilder(function.append_basic_block("entry"))
 
-    def _begin(self, b: ir.IRBuilder, body: Body, bases: Bases) -> None:
+    def _initialize_variables(self, b: ir.IRBuilder, body: Body, bases: Bases) -> None:
         """Clear the reports, and initialise the variables that are not yet."""
         for word in range(_WORDS * len(body.codes)):
             b.store(I64(0), b.gep(bases[Report], [I32(word)], source_etype=I64), align=8)
@@ -134,9 +134,9 @@ class Entries:
 
     def _run(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         if self._shared is None:
-            self._alone(b, task, commands, bases)
+            self._run_serial(b, task, commands, bases)
         else:
-            self._together(b, task, commands, bases)
+            self._run_parallel(b, task, commands, bases)
 
     def _advance(self, b: ir.IRBuilder, entry: EntryPoint, bases: Bases) -> None:
         """Copy to state the elements that the run computed elsewhere."""
@@ -146,10 +146,10 @@ class Entries:
             sides = [_address(b, bases, entry.places[i]) for i in (update.variable, update.source)]
             b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
 
-    def _alone(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+    def _run_serial(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         """Run one command after another, all with the same task memory."""
         for command in commands:
-            if isinstance(command, Bound):
+            if isinstance(command, BoundCommand):
                 self._fill(b, task, command.slots, bases)
                 b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles), I64(0)])
             else:
@@ -157,13 +157,15 @@ class Entries:
 
     def _program(self, b: ir.IRBuilder, task: ir.Value, steps: Sequence[Run], bases: Bases) -> None:
         """The steps of a program, as basic blocks with jumps between them."""
-        jumps = {at: step for at, step in enumerate(steps) if isinstance(step, Bound) and step.symbol == JUMP.symbol}
+        jumps = {
+            at: step for at, step in enumerate(steps) if isinstance(step, BoundCommand) and step.symbol == JUMP.symbol
+        }
         begin = {to for at, step in jumps.items() for to in (at + 1, at + _by(step))}
         blocks = {at: b.append_basic_block("step") for at in sorted(begin | {len(steps)})}
         for at, step in enumerate(steps):
-            self._go(b, blocks.get(at))
+            self._branch_to(b, blocks.get(at))
             if at not in jumps:
-                self._alone(b, task, (step,), bases)
+                self._run_serial(b, task, (step,), bases)
                 continue
             there = blocks[at + _by(jumps[at])]
             slots = dict(zip(JUMP.layout.names, jumps[at].slots, strict=True))
@@ -177,29 +179,29 @@ class Entries:
             ]
             taken = b.call(self._declared(JUMP.symbol, list(types.values()), ir.IntType(1)), values)
             b.cbranch(taken, there, blocks[at + 1])
-        self._go(b, blocks[len(steps)])
+        self._branch_to(b, blocks[len(steps)])
 
     @staticmethod
-    def _go(b: ir.IRBuilder, block: ir.Block | None) -> None:
+    def _branch_to(b: ir.IRBuilder, block: ir.Block | None) -> None:
         """Continue in a block, if one begins here."""
         if block is not None:
             if not b.block.is_terminated:
                 b.branch(block)
             b.position_at_end(block)
 
-    def _together(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+    def _run_parallel(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         """Rows and tasks for `onert.together`, for every stretch of commands between programs."""
-        stretch: list[Bound] = []
+        stretch: list[BoundCommand] = []
         for command in commands:
-            if isinstance(command, Bound):
+            if isinstance(command, BoundCommand):
                 stretch.append(command)
                 continue
             self._shared_run(b, stretch, bases)
             stretch = []
-            self._alone(b, task, (command,), bases)
+            self._run_serial(b, task, (command,), bases)
         self._shared_run(b, stretch, bases)
 
-    def _shared_run(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+    def _shared_run(self, b: ir.IRBuilder, commands: Sequence[BoundCommand], bases: Bases) -> None:
         if not commands:
             return
         program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
@@ -251,7 +253,7 @@ def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
     return found
 
 
-def _by(jump: Bound) -> int:
+def _by(jump: BoundCommand) -> int:
     """The offset of a jump's target, in steps."""
     by = jump.slots[JUMP.layout.slot("by")]
     assert isinstance(by, int)

@@ -22,7 +22,7 @@ from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.versions import notes, versions
 
-from .bound import Begun, Body, Bound, Program, Report, Run, program_bytes, steps
+from .bound_commands import Body, BoundCommand, Initialization, Program, Report, Run, program_bytes, steps
 from .constant_layout import CONTENT_BYTES, Constants, Key, lay_out
 from .emit_data import content_text, define_configuration, define_weights
 from .emit_entry import Entries
@@ -142,7 +142,7 @@ def _bodies(
         layers.append(order)
         for version, some in enumerate(own):
             begun = tuple(
-                Begun(
+                Initialization(
                     entry.places[beginning.started],
                     entry.places[beginning.variable],
                     some[0].constant(constants, beginning.initial),
@@ -239,7 +239,7 @@ class _Part:
             values = (command.slots[name] for name in names)
             slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
             ahead = names.index("ahead") if "ahead" in names else None
-            return Bound(command.spec.symbol, slots, command.tiles, command.pieces, sync, ahead)
+            return BoundCommand(command.spec.symbol, slots, command.tiles, command.pieces, sync, ahead)
 
         commands = [command for command in self.lowered.commands if not is_idle(command, place)]
         first = self.key[2] > 0  # the first command of a later sequence waits for all earlier sequences

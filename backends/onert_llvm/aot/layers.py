@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onert.backend import Layer, Place, Region
 
-from .bound import Body, Run, calls
+from .bound_commands import Body, Run, calls
 from .constant_layout import Constants
 
 LayerKey = tuple[int, int, int]

@@ -112,7 +112,7 @@ class KernelBuild:
             if spec.symbol not in self._pending and not is_loaded(spec.symbol):
                 self._pending[spec.symbol] = _pending_object(spec, self._store)
 
-    def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
+    def run_all(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
         """The results of functions that release the interpreter lock: called here, and by threads that have no more
         kernels to generate.
         """
@@ -128,7 +128,7 @@ class KernelBuild:
                 found.update(helper.result())
         return [found[at] for at in range(len(functions))]
 
-    def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    def addresses(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The addresses of kernels that were started, and of what runs them. Code is loaded once per process and stays.
 
         New code is written to the store in the background.

@@ -72,10 +72,10 @@ def key(*parts: bytes | str) -> str:
 def library(target: str) -> Library | None:
     """The library of a target; None if there is none that can be used."""
     path = FOLDER / f"{target}.kernels"
-    return opened(path, own_sources()) if path.exists() else None  # digesting all sources takes ten milliseconds
+    return open_library(path, own_sources()) if path.exists() else None  # digesting all sources takes ten milliseconds
 
 
-def opened(path: Path, sources: str) -> Library | None:
+def open_library(path: Path, sources: str) -> Library | None:
     """The library in a file, which these sources must have made; None if it cannot be used."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -102,7 +102,7 @@ def _rows(descriptor: int, sources: bytes) -> bytes | None:
     return rows if len(rows) == count * _ROW.size and zlib.crc32(rows) == crc else None
 
 
-def written(objects: Mapping[str, bytes], sources: str) -> bytes:
+def library_bytes(objects: Mapping[str, bytes], sources: str) -> bytes:
     """The content of a library of these objects by key, made by these sources."""
     listed = sorted(objects.items())
     starts = accumulate(map(len, (content for _, content in listed)), initial=_HEAD.size + _ROW.size * len(listed))

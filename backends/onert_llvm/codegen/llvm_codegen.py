@@ -43,7 +43,7 @@ def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
 def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
     """What `compile_text` would produce, as assembly text."""
     found = prepared(text, isa, opt)
-    with _lent(found.isa, found.opt) as machine:
+    with _borrowed_machine(found.isa, found.opt) as machine:
         return str(machine.emit_assembly(found.module))
 
 
@@ -109,7 +109,7 @@ def emitted(given: Prepared) -> bytes:
     LLVM only requires that a context and everything in it are used by one thread at a time; this context is used by
     this thread alone.
     """
-    with _lent(given.isa, given.opt) as machine, ffi.OutputString() as message:
+    with _borrowed_machine(given.isa, given.opt) as machine, ffi.OutputString() as message:
         buffer = _emit()(machine, given.module, 1, message)
         if not buffer:
             raise BackendError(f"no code can be generated: {message}")
@@ -138,7 +138,7 @@ _IDLE: defaultdict[tuple[Isa, int], list[llvm.TargetMachine]] = defaultdict(list
 
 
 @contextmanager
-def _lent(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
+def _borrowed_machine(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
     """A machine for one thread at a time; one whose use failed is not used again."""
     try:
         machine = _IDLE[isa, opt].pop()
@@ -150,7 +150,7 @@ def _lent(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
 
 @cache
 def _data_layout(isa: Isa) -> str:
-    with _lent(isa, _LEVEL) as machine:
+    with _borrowed_machine(isa, _LEVEL) as machine:
         return str(machine.target_data)
 
 

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from onert.ir.value import Told
 from onert_llvm.target.isa import Isa
 
-from .text import Block, Builder, Module, Number, Phi, Value, constant, each, integer
+from .text import Block, Builder, Module, Number, Phi, Value, constant, integer, vector_constant
 from .types import F32, I32, I64, VOID, Type, vec
 from .value import Val, intrinsic, number
 from .view import View
@@ -106,7 +106,7 @@ class Kernel:
 
     def iota(self, element: Type, count: int) -> Val:
         """0, 1, 2, ... in the lanes."""
-        return Val(self.b, each(vec(element, count), tuple(range(count))))
+        return Val(self.b, vector_constant(vec(element, count), tuple(range(count))))
 
     def mask(self, count: int, valid: Val) -> Val:
         """A mask of `count` lanes, set for lanes below `valid` (64 bits; may be negative or beyond the last lane)."""

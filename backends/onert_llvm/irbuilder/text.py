@@ -238,7 +238,7 @@ def splat(t: Type, scalar: Value) -> Value:
 
 
 @cache
-def each(t: Type, numbers: tuple[Number, ...]) -> Value:
+def vector_constant(t: Type, numbers: tuple[Number, ...]) -> Value:
     """A vector constant, lane by lane."""
     return Value(t, f"<{', '.join(str(constant(t.element, n)) for n in numbers)}>", None, True)
 

@@ -8,7 +8,7 @@ from attrs import define
 
 from onert.ir.value import Told
 
-from .text import Builder, Number, Value, constant, each, index, integer, poison, splat, zeros
+from .text import Builder, Number, Value, constant, index, integer, poison, splat, vector_constant, zeros
 from .types import I1, I32, Sort, Type, is_float, size, vec
 
 
@@ -198,7 +198,7 @@ class Val(Told):
     def shuffle(self, order: Sequence[int], other: Val | None = None) -> Val:
         """The lanes at the indices in `order`; indices past the end of this vector select from `other`."""
         second = poison(self.type) if other is None else other.v
-        mask = each(vec(I32, len(order)), tuple(order))
+        mask = vector_constant(vec(I32, len(order)), tuple(order))
         t = vec(self.type.element, len(order))
         return Val(self.b, self.b.value(t, f"shufflevector {self.v}, {second}, {mask}"))
 

@@ -33,7 +33,7 @@ from onert_llvm.command.merge import merge
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import Elements, aligned
 from onert_llvm.schedule.choices import Choices
-from onert_llvm.schedule.cost_model import Shape, Work, near_tiles, packed_tile, recut, row_work
+from onert_llvm.schedule.cost_model import Shape, Work, near_splits, near_tiles, packed_tile, row_work
 from onert_llvm.target.isa import Isa
 
 from .shared_packing import shared
@@ -196,14 +196,14 @@ class Lowering:
 
     def choose(self, place: Hashable, model: _Found, others: Callable[[], Iterable[_Found]]) -> _Found:
         """The measured choice for a place, among the model's and the `others`; the cost model's if there is none."""
-        return model if self._choices is None else self._choices.of((place, self.threads), model, others())
+        return model if self._choices is None else self._choices.choose((place, self.threads), model, others())
 
     def row_work(self, shape: Shape, tile: Tile, panels: int, row_bytes: int, batches: int = 1) -> Work:
         """The division into work tiles of the rows of a product (or of each of several), with `row_bytes` per row."""
         found = row_work(shape, tile, panels, row_bytes, self.isa, self.threads, batches)
         if batches > 1:
             return found
-        return self.choose(("rows", shape, tile, panels), found, lambda: recut(shape, tile, panels, found))
+        return self.choose(("rows", shape, tile, panels), found, lambda: near_splits(shape, tile, panels, found))
 
     def parts(self, tiles: int, flops: int) -> int:
         """The number of pieces into which threads divide this many tiles of floats, with `flops` in total."""
@@ -352,7 +352,7 @@ class Lowering:
         self._commands.append(command if self._team is None else evolve(command, threads=self._team))
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def merged(self) -> Iterator[None]:
         """Merge the commands that follow into one if their kernels allow it; none may touch what another writes."""
         first = len(self._commands)
         yield

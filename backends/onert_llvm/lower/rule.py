@@ -31,7 +31,7 @@ class Rule(Value):
     anchor: bool = False
     tabled: bool = False
 
-    def read(self) -> None:
+    def import_lowering(self) -> None:
         """Import the module of the lowering function."""
         if isinstance(self.lower, Named):
             _ = self.lower.function

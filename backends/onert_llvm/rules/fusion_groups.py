@@ -29,7 +29,7 @@ last exceeds the second if a tensor is added many times; a kernel's tree is as d
 
 
 @define
-class _Open:
+class _OpenGroup:
     """A group that may still grow: its operations, the operand it ends in, the tensors it reads from outside, and
     the total number of operands of its operations.
 
@@ -72,28 +72,30 @@ def groups(
     rest = [at for at in operations if at not in reduced]
     tables = _byte_chains(subgraph, rest, tabled)
     chains = (*rows, *tables, *_attentions(subgraph, rest))
-    found = [_Open(list(own), -1, anchored=False, terms=0, closed=True) for own in chains]
+    found = [_OpenGroup(list(own), -1, anchored=False, terms=0, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
-    making: dict[int, _Open] = {}
+    open_groups: dict[int, _OpenGroup] = {}
     position = {at: i for i, at in enumerate(operations)}
     for at in operations:
         if at in taken:
             continue
         operation = subgraph.operations[at]
-        group = _joined(subgraph, at, operation, making) if at in chained else None
+        group = _join_group(subgraph, at, operation, open_groups) if at in chained else None
         if group is not None:
-            merged = _merged(subgraph, operation, group, making, position)
+            merged = _merge_groups(subgraph, operation, group, open_groups, position)
             found = [each for each in found if not any(each is other for other in merged)]
         else:
             used = operation.used
-            group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors, len(used), set(used))
+            group = _OpenGroup(
+                [at], operation.outputs[0] if operation.outputs else -1, at in anchors, len(used), set(used)
+            )
             found.append(group)
             group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
         if not operation.outputs:
             continue
         if not group.closed and len(subgraph.uses.get(group.result, ())) > 1:
-            taken.update(_absorbed(subgraph, group, position, {i for i in chained if i not in taken}))
-        making[group.result] = group
+            taken.update(_join_readers(subgraph, group, position, {i for i in chained if i not in taken}))
+        open_groups[group.result] = group
     found = _with_tables(subgraph, found, tabled, {at: own for own in tables if own[0] not in tabled for at in own})
     order = {id(g): g.operations[-1] for g in found}
     found.sort(key=lambda g: position[order[id(g)]])
@@ -107,8 +109,8 @@ def groups(
 
 
 def _with_tables(
-    subgraph: Subgraph, found: list[_Open], tabled: Collection[int], tables: Mapping[int, tuple[int, ...]]
-) -> list[_Open]:
+    subgraph: Subgraph, found: list[_OpenGroup], tabled: Collection[int], tables: Mapping[int, tuple[int, ...]]
+) -> list[_OpenGroup]:
     """The groups, with layers that end in bytes joined by the table functions that alone read these."""
     gone = set[int]()
     for group in found:
@@ -146,16 +148,18 @@ def _attentions(subgraph: Subgraph, operations: Sequence[int]) -> tuple[tuple[in
     return tuple(imports.module(ATTENTION).chains(subgraph, operations))
 
 
-def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:
+def _join_group(
+    subgraph: Subgraph, at: int, operation: Operation, open_groups: dict[int, _OpenGroup]
+) -> _OpenGroup | None:
     """The group that this element-wise operation joins, or None."""
     types = subgraph.types(operation)
     for source in operation.used:
-        group = making.get(source)
+        group = open_groups.get(source)
         if group is None or group.closed or group.result != source or len(group.operations) >= MOST_FUSED:
             continue
         if subgraph.uses.get(source, ()) != (at,) or source in subgraph.kept:
             continue
-        others = _beside(subgraph, group, operation, types, {source})
+        others = _outside_reads(subgraph, group, operation, types, {source})
         if others is None:
             continue
         group.closed = group.anchored and types.output.dtype in BYTES
@@ -164,14 +168,18 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
     return None
 
 
-def _merged(
-    subgraph: Subgraph, operation: Operation, group: _Open, making: Mapping[int, _Open], position: Mapping[int, int]
-) -> list[_Open]:
+def _merge_groups(
+    subgraph: Subgraph,
+    operation: Operation,
+    group: _OpenGroup,
+    open_groups: Mapping[int, _OpenGroup],
+    position: Mapping[int, int],
+) -> list[_OpenGroup]:
     """The other chains whose results are read only by the last operation of a chain, and which are merged into it."""
-    merged = list[_Open]()
+    merged = list[_OpenGroup]()
     shape = subgraph.type(operation.outputs[0]).shape
     for source in dict.fromkeys(operation.used):
-        other = making.get(source)
+        other = open_groups.get(source)
         if (
             other is None
             or other is group
@@ -193,7 +201,9 @@ def _merged(
     return merged
 
 
-def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], chained: Collection[int]) -> Sequence[int]:
+def _join_readers(
+    subgraph: Subgraph, group: _OpenGroup, position: Mapping[int, int], chained: Collection[int]
+) -> Sequence[int]:
     """The operations that join a group whose result has several readers: these, and all up to where they meet again."""
     inside, members, others = {group.result}, list[int](), set[int]()
     waiting = set(subgraph.uses[group.result])
@@ -204,7 +214,7 @@ def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], cha
         at = min(waiting, key=position.__getitem__)
         operation = subgraph.operations[at]
         types = subgraph.types(operation)
-        beside = _beside(subgraph, group, operation, types, inside, others, members)
+        beside = _outside_reads(subgraph, group, operation, types, inside, others, members)
         if beside is None or types.output.shape != shape or len(group.operations) + len(members) >= MOST_FUSED:
             return ()
         waiting.remove(at)
@@ -219,9 +229,9 @@ def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], cha
     return ()
 
 
-def _beside(
+def _outside_reads(
     subgraph: Subgraph,
-    group: _Open,
+    group: _OpenGroup,
     operation: Operation,
     types: CallTypes,
     inside: Collection[int],
@@ -254,19 +264,21 @@ def _is_number(subgraph: Subgraph, operand: int) -> bool:
     return subgraph.operands[operand].is_constant and num_elements(subgraph.type(operand).shape) == 1
 
 
-def _fits(subgraph: Subgraph, group: _Open, operation: Operation, others: Sequence[int]) -> bool:
+def _fits(subgraph: Subgraph, group: _OpenGroup, operation: Operation, others: Sequence[int]) -> bool:
     """Whether an operation can be part of an epilogue; epilogues of byte layers may end in a cast to bytes."""
     types = subgraph.types(operation)
     if isinstance(operation.op, Cast) and types.output.dtype in BYTES:
         first = subgraph.operations[group.operations[0]]
         return types.input(0).dtype is DType.FLOAT32 and subgraph.type(first.used[0]).dtype in BYTES
-    return op_to_expression.real(operation.op, types) and all(_spreads(subgraph, i, types.output.shape) for i in others)
+    return op_to_expression.real(operation.op, types) and all(
+        _broadcasts(subgraph, i, types.output.shape) for i in others
+    )
 
 
-def _spreads(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
+def _broadcasts(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
     """Whether an operand has the results' shape, is one row of their last dimension, or one constant element."""
     own = subgraph.type(operand).shape
     if own == shape:
         return True
-    spread = op_to_expression.spread(own, shape)
-    return spread is Reach.ROW or (spread is Reach.SCALAR and subgraph.operands[operand].is_constant)
+    reach = op_to_expression.reach_of(own, shape)
+    return reach is Reach.ROW or (reach is Reach.SCALAR and subgraph.operands[operand].is_constant)

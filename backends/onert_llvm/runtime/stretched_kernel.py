@@ -69,7 +69,7 @@ class StretchedKernel:
         return frozenset(v.index for v in slots if isinstance(v, Pointer) and v.area is Area.OPERAND)
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        return _agreed(_Native(self.functions, numbers, registers), numbers, registers)
+        return _with_decisions(_Native(self.functions, numbers, registers), numbers, registers)
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
         return _BoundStretch(self, tensors, numbers, registers)
@@ -217,7 +217,7 @@ class _Native(partial[bool]):
         return self
 
 
-def _agreed(follow: Callable[[], bool], numbers: Instructions, registers: Array) -> Callable[[], bool]:
+def _with_decisions(follow: Callable[[], bool], numbers: Instructions, registers: Array) -> Callable[[], bool]:
     """Executes instructions, then calls the functions that need Python."""
     if not numbers.asked:
         return follow
@@ -239,7 +239,7 @@ def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mappin
     Raises NoInstructionError if lengths change what cannot be updated in place.
     """
     lowered = kernel.lowered
-    writer = _Settling(trace, shared=kernel.threads > 1)
+    writer = _Concretizer(trace, shared=kernel.threads > 1)
     listed = (lowered.commands, *((lowered.sequential,) if lowered.sequential else ()))
     lists, changes = [], []
     constants = tuple(map(writer.constant, lowered.constants))
@@ -271,7 +271,7 @@ def _as_elements(constant: Computed) -> tuple[Any, ...]:
     return numbers
 
 
-class _Settling:
+class _Concretizer:
     """Replaces symbolic numbers by their values for the trace's first lengths, and records which must be updated."""
 
     def __init__(self, trace: Trace, shared: bool) -> None:
@@ -286,11 +286,11 @@ class _Settling:
 
     def given(self, value: Any) -> tuple[bool, Any]:
         """Whether a number is open, and its index in the trace if so, else its value."""
-        return (True, value.index) if self.is_open(value) else (False, _settled(value))
+        return (True, value.index) if self.is_open(value) else (False, _concrete(value))
 
     def constant(self, constant: Any) -> Array:
         if isinstance(constant, Computed):
-            constant = constant.function(*map(_settled, constant.numbers))
+            constant = constant.function(*map(_concrete, constant.numbers))
         found: Array = constant
         return found
 
@@ -318,10 +318,10 @@ class _Settling:
         return evolve(
             command,
             slots=slots,
-            tiles=_settled(command.tiles),
-            pieces=_settled(command.pieces),
+            tiles=_concrete(command.tiles),
+            pieces=_concrete(command.pieces),
             accesses=tuple(map(self._access, command.accesses)),
-            flops=_settled(command.flops),
+            flops=_concrete(command.flops),
             program=tuple(self.command(c, (*path, at)) for at, c in enumerate(command.program)),
         )
 
@@ -330,8 +330,8 @@ class _Settling:
         if not isinstance(value, Pointer):
             if self.is_open(value):
                 self.changes.append(Change(path, number, value.index))
-            return _settled(value)
-        settled = Pointer(value.area, value.index, _settled(value.offset))
+            return _concrete(value)
+        settled = Pointer(value.area, value.index, _concrete(value.offset))
         is_computed = value.area is Area.CONSTANT and value.index in self.computed
         if self.is_open(value.offset):
             if is_computed:
@@ -345,13 +345,13 @@ class _Settling:
     def _access(self, access: Access) -> Access:
         """The widest access for any length, which matters only for threads."""
         pointer = access.pointer
-        start = Pointer(pointer.area, pointer.index, 0 if self.is_open(pointer.offset) else _settled(pointer.offset))
+        start = Pointer(pointer.area, pointer.index, 0 if self.is_open(pointer.offset) else _concrete(pointer.offset))
         if not self._shared:
-            return Access(start, _settled(access.nbytes), access.write)
+            return Access(start, _concrete(access.nbytes), access.write)
         more = pointer.offset if self.is_open(pointer.offset) else 0
         return Access(start, largest(access.nbytes + more), access.write)
 
 
-def _settled(value: Any) -> Any:
+def _concrete(value: Any) -> Any:
     """A number for the lengths that the trace began with."""
     return value.value if isinstance(value, Symbolic) else value

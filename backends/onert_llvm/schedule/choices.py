@@ -21,7 +21,7 @@ class Choices:
         self.taken = taken
         self.offered: dict[str, tuple[str, ...]] = {}
 
-    def of(self, place: Hashable, model: _T, others: Iterable[_T]) -> _T:
+    def choose(self, place: Hashable, model: _T, others: Iterable[_T]) -> _T:
         """The alternative taken for a place; the model's if none was taken or it is not offered."""
         key = digest(repr(place).encode()).hexdigest()
         by_text: dict[str, _T] = {repr(each): each for each in (model, *others)}

@@ -19,7 +19,7 @@ from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic, maximu
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.machines import Machine, machine, of
+from onert_llvm.target.machines import Machine, machine, machine_of
 
 from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, lanes_to_choose, register_tiles, worth_code
 
@@ -41,7 +41,7 @@ MANY_REGISTERS = 32
 _MANY_ROWS = 16
 """Products with at least this many rows add each sum in one accumulator, whatever the rest of the shape."""
 
-_ANY = of("")
+_ANY = machine_of("")
 """The processor that determines in how many accumulators a product of fewer rows adds each sum. This affects bits, so
 it is the same on every processor.
 """
@@ -85,17 +85,17 @@ class Work(Value):
 
 @frozen
 class Shape(Value):
-    """A product of `m` rows, `apart` bytes from one another (0: unknown), `n` columns and `k` terms.
+    """A product of `m` rows, `row_stride` bytes from one another (0: unknown), `n` columns and `k` terms.
 
-    Tiles of 1, 2, ... rows process the fractions `met` of the terms, or all of them if it is empty.
+    Tiles of 1, 2, ... rows process `term_fractions` of the terms, or all of them if it is empty.
     """
 
     m: int
     n: int
     k: int
     integer: bool = False
-    apart: int = 0
-    met: tuple[float, ...] = ()
+    row_stride: int = 0
+    term_fractions: tuple[float, ...] = ()
 
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
@@ -130,7 +130,7 @@ def lanes_for(shape: Shape, isa: Isa) -> Isa:
     lanes = lanes_to_choose(isa)
     if len(lanes) == 1 or is_symbolic(shape.n) or hint(shape.m) < _MANY_ROWS:
         return isa
-    found = evolve(shape, m=hint(shape.m), k=hint(shape.k), apart=hint(shape.apart))
+    found = evolve(shape, m=hint(shape.m), k=hint(shape.k), row_stride=hint(shape.row_stride))
     return min(lanes, key=lambda each: worth_code(each, product_cycles(found, each)))
 
 
@@ -141,7 +141,7 @@ def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
     return [_fitting(tile, shape.m) for tile in islice(tiles, most)]
 
 
-def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
+def near_splits(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
     """Work splits with half and with twice as many rows per work tile; results have the same bits."""
     rows = {max(1, work.mc // tile.mr // 2) * tile.mr, min(2 * work.mc, -(-shape.m // tile.mr) * tile.mr)}
     return [Work(mc, -(-shape.m // mc) * panels) for mc in sorted(rows) if mc != work.mc]
@@ -149,7 +149,7 @@ def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
 
 def _fitting(tile: Tile, rows: int) -> Tile:
     """The tile, for products with at least as many rows as it has."""
-    require(tile.mr <= rows)
+    guard(tile.mr <= rows)
     return tile
 
 
@@ -157,11 +157,11 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     """A shape with its sizes replaced by their current lengths. If they are symbolic, the schedule is valid for lengths
     whose best tiles add in the same order, because results must not depend on what ran before.
     """
-    found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k), apart=hint(shape.apart))
+    found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k), row_stride=hint(shape.row_stride))
     if shape.integer or not any(map(is_symbolic, (shape.m, shape.n, shape.k))):
         return found  # integer sums are the same in any order
     if found.m >= _MANY_ROWS:
-        require(shape.m >= _MANY_ROWS)
+        guard(shape.m >= _MANY_ROWS)
     else:
         _decide(shape, isa, padded)
     return found
@@ -180,7 +180,7 @@ def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
     decided(_SplitAlong(tuple(places), isa, padded), *opened)
 
 
-def require(holds: bool) -> None:
+def guard(holds: bool) -> None:
     """Make a condition on symbolic sizes part of the schedule. Raises ValueError if the current lengths violate it."""
     if not holds:
         raise ValueError("a schedule does not fit the shape that it was chosen for")
@@ -273,7 +273,7 @@ def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -
     No size is symbolic, so a cached result adds no condition to another program.
     """
     if shape.m < _MANY_ROWS:  # as in `_across`
-        shape = evolve(shape, met=())
+        shape = evolve(shape, term_fractions=())
     return tuple(
         (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide, split), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
@@ -286,15 +286,15 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
     full, rest = divmod(shape.n, wide * isa.f32)
     steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-    again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= _MANY_ROWS else 0.0
+    again = displaced_cycles(mr, steps, shape.row_stride, cpu) if shape.m >= _MANY_ROWS else 0.0
     cycles = full * (block_cycles(mr, wide, steps, cpu, shape.integer, split) + again)
     if last:
         cycles += block_cycles(mr, last, steps, cpu, shape.integer, split) + again
-    if not shape.met:
+    if not shape.term_fractions:
         return cycles
     weights = 4 * shape.k * shape.n  # few rows would wait for them
     far = weights / (cpu.far_bytes * cpu.unfetched) if weights > cpu.second_cache else 0.0
-    return shape.met[mr - 1] * max(cycles, far)
+    return shape.term_fractions[mr - 1] * max(cycles, far)
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns, split: int) -> Tile:
@@ -317,7 +317,7 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
     large = isa.registers >= MANY_REGISTERS
     rows = 4 if large else 2
     several = hint(m) >= rows
-    require(m >= rows if several else m < rows)
+    guard(m >= rows if several else m < rows)
     return Tile(rows, columns(n, 3 if large else 2, isa)) if several else Tile(1, columns(n, 4 if large else 3, isa))
 
 
@@ -329,8 +329,8 @@ def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
     """
     rows, large = hint(shape.m), isa.registers >= MANY_REGISTERS
     few, many = rows < _FEW_ROWS, rows >= _MANY_ROWS
-    require(shape.m >= _MANY_ROWS if many else shape.m < _MANY_ROWS)
-    require(shape.m == rows if few else shape.m >= _FEW_ROWS)
+    guard(shape.m >= _MANY_ROWS if many else shape.m < _MANY_ROWS)
+    guard(shape.m == rows if few else shape.m >= _FEW_ROWS)
     across = columns(shape.n, 2, isa)
     if few:
         return Tile(rows, across, split=4 if rows == 1 else 2 if large else 1), True, False
@@ -340,7 +340,7 @@ def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
     else:
         most = min(rows, 12 if large else 4)
         best = min(range(_FEW_ROWS, most + 1), key=lambda each: -(-rows // each) * (each + _MAKING))
-        require(shape.m >= best)
+        guard(shape.m >= best)
     return Tile(best, across), False, many
 
 
@@ -351,7 +351,7 @@ def decoded_work(m: int, tile: Tile, panels: int, threads: int) -> Work:
     return Work(mc, -(-m // mc) * panels)
 
 
-def fetching(tile: Tile, isa: Isa) -> Tile:
+def with_prefetch(tile: Tile, isa: Isa) -> Tile:
     """The tile for bytes whose panels are far away: at each step along k it prefetches a line of the next panel."""
     alike = tile.mr > 1 and isa.f32 * isa.group == LINE
     return evolve(tile, ahead=1) if alike else tile

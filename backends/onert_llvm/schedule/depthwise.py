@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.direct.grouped_f32 import Groups
 from onert_llvm.target.isa import Dot, Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import MANY_REGISTERS, require
+from .cost_model import MANY_REGISTERS, guard
 from .tile_cycles import lanes_to_choose, lines_held
 
 _OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
@@ -37,7 +37,7 @@ def strip(
     room = most if isa.registers >= MANY_REGISTERS else 6
     few = [a for a in range(1, min(room, width) + 1) if a <= _FEW or (a - 1) * stride + reach < _MOST_COLUMNS]
     across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
-    require(across <= out_w)
+    guard(across <= out_w)
     return Strip(window, stride, dilation, across, channels < isa.f32)
 
 

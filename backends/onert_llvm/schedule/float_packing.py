@@ -52,7 +52,7 @@ class PackWinograd(Value):
 
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
-        stored, terms = self.form.stored, prod(self.form.parts) * channels
+        stored, terms = self.form.weight_tile, prod(self.form.parts) * channels
         packed, parts = panels_f32(prod(stored) * terms, n, columns, isa)
         for first, part in parts:
             self.transform(filters, first, part.reshape(*stored, terms, part.shape[1]))
@@ -81,7 +81,7 @@ class PackWinograd(Value):
 
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. A pair of points of opposite signs shares its even terms."""
-        weights = self.form.weights
+        weights = self.form.weight_transform
         if self.form.axis is None and self.form.stride == 2:
             for own, factors in zip(out, weights, strict=True):
                 some = [part for part, factor in zip(window, factors, strict=True) if factor]

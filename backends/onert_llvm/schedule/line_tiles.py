@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import require
+from .cost_model import guard
 from .tile_cycles import block_cycles, lanes_to_choose, register_tiles, worth_code
 
 _MOST_IN_LINE = 8
@@ -63,5 +63,5 @@ def line_tile(
         if mr * t <= across and mr <= room
     ]
     target, mr, wide, chosen = min(candidates, key=cycles)
-    require(mr * chosen <= out_w)
+    guard(mr * chosen <= out_w)
     return LineTile(Tile(mr, columns(n * chosen, wide, target)), target, chosen)

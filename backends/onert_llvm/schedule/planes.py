@@ -10,7 +10,7 @@ from onert.ir.symbolic.trace import decided, hint
 from onert.ir.value import Value
 from onert_llvm.target.isa import Isa
 
-from .cost_model import require
+from .cost_model import guard
 
 _MOST = 8
 """The most filters: with more, the columns of a product fill registers well enough."""
@@ -38,7 +38,7 @@ def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, litt
         return 0
     registers, _ = _best(n, taps * channels, np.array([hint(width)]), isa)
     found = int(registers[0])
-    require(found * isa.f32 <= width)
+    guard(found * isa.f32 <= width)
     return found
 
 

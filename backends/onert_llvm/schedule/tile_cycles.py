@@ -47,19 +47,19 @@ def block_cycles(
     return beside + k * (products + step + row * mr + column * vectors)
 
 
-def displaced_cycles(mr: int, k: float, apart: int, cpu: Machine) -> float:
-    """Cycles lost in a tile of `k` steps whose rows are `apart` bytes from one another; 0 if that is unknown (0).
+def displaced_cycles(mr: int, k: float, row_stride: int, cpu: Machine) -> float:
+    """Cycles lost in a tile of `k` steps whose rows are `row_stride` bytes from one another; 0 if that is unknown (0).
 
     A set of the first-level cache holds only some of the lines that are multiples of `_PERIOD` apart. If more rows are
     read side by side, each line is fetched again for each of its elements.
     """
-    more = mr - lines_held(apart, cpu) if apart else 0
+    more = mr - lines_held(row_stride, cpu) if row_stride else 0
     return _DISPLACED * k * more if more > 0 else 0.0
 
 
-def lines_held(apart: int, cpu: Machine) -> int:
-    """How many lines that are `apart` bytes from one another the first-level cache holds."""
-    return _PERIOD // math.gcd(apart, _PERIOD) * (cpu.first_cache // _PERIOD)
+def lines_held(row_stride: int, cpu: Machine) -> int:
+    """How many lines that are `row_stride` bytes from one another the first-level cache holds."""
+    return _PERIOD // math.gcd(row_stride, _PERIOD) * (cpu.first_cache // _PERIOD)
 
 
 @cache

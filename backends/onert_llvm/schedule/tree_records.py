@@ -22,7 +22,7 @@ class Records:
     roots: Array
     steps: Array
     together: Array
-    turned: bool
+    negated: bool
 
 
 @frozen(eq=False)
@@ -34,7 +34,7 @@ class _Nodes:
 
     features: Array
     numbers: Array
-    turned: Array
+    negated: Array
     first: Array
     second: Array
 
@@ -46,7 +46,7 @@ def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
     other parents lead to a record that redirects to it. `votes` are the values of leaves that have one each, otherwise
     leaves hold their numbers.
     """
-    nodes = _asked(parts)
+    nodes = _normalized_tests(parts)
     leaves = len(parts["starts"]) - 1
     table, roots = _laid_out(nodes, parts["roots"].astype(np.int64), np.arange(leaves) if votes is None else votes)
     heights = _heights(table)
@@ -54,12 +54,12 @@ def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
         return None
     steps = heights[roots]
     together = [int(steps[at : at + TREES].max()) for at in range(0, len(steps), TREES)]
-    turned = bool(nodes.turned.any())
+    negated = bool(nodes.negated.any())
     table[:, CHILD] *= RECORD
-    return Records(table, (roots * RECORD).astype(np.int32), steps, np.array(together, np.int32), turned)
+    return Records(table, (roots * RECORD).astype(np.int32), steps, np.array(together, np.int32), negated)
 
 
-def _asked(parts: dict[str, Array]) -> _Nodes:
+def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
     """Convert every test to such nodes.
 
     "Less than t" is "at most the float before t". "Greater" is "at most" with both sides negated, so that NaN follows
@@ -71,7 +71,7 @@ def _asked(parts: dict[str, Array]) -> _Nodes:
     equal, unequal = (tests == kind.value for kind in (Test.EQUAL, Test.NOT_EQUAL))
     yes, no = np.where(unequal, no, yes), np.where(unequal, yes, no)
     missing &= ~unequal  # NaN equals nothing, so it passes already
-    below = _beside(t, -np.inf)
+    below = _next_float(t, -np.inf)
     greater = np.isin(tests, (Test.GREATER.value, Test.GREATER_EQUAL.value))
     strict = np.isin(tests, (Test.LESS.value, Test.GREATER_EQUAL.value))
     at_most = np.where(strict, below, t)  # at most this, or greater than it
@@ -80,8 +80,8 @@ def _asked(parts: dict[str, Array]) -> _Nodes:
     less_last = last == one
     first, second = np.where(less_last, other, one), np.where(less_last, one, other)
     both = equal | unequal
-    numbers = np.where(both, t, np.where(less_last, -_beside(at_most, np.inf), at_most))
-    turned = less_last & ~both
+    numbers = np.where(both, t, np.where(less_last, -_next_float(at_most, np.inf), at_most))
+    negated = less_last & ~both
     exact, asked = np.flatnonzero(both), np.flatnonzero(both & missing)
     second_test = count + np.arange(len(exact))
     third_test = count + len(exact) + np.arange(len(asked))
@@ -91,7 +91,7 @@ def _asked(parts: dict[str, Array]) -> _Nodes:
     more = _Nodes(
         np.concatenate([features, features[exact], features[asked]]),
         np.concatenate([numbers, below[exact], numbers[asked]]),
-        np.concatenate([turned, np.zeros(len(exact) + len(asked), np.bool_)]),
+        np.concatenate([negated, np.zeros(len(exact) + len(asked), np.bool_)]),
         np.concatenate([first, no[exact], first[asked]]),
         np.concatenate([second, yes[exact], second[asked]]),
     )
@@ -99,13 +99,13 @@ def _asked(parts: dict[str, Array]) -> _Nodes:
     return more
 
 
-def _beside(numbers: Array, side: float) -> Array:
+def _next_float(numbers: Array, side: float) -> Array:
     """The next float32 towards a side, infinite beyond the last."""
     with np.errstate(over="ignore"):
         return np.nextafter(numbers, np.float32(side))
 
 
-def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
+def _laid_out(nodes: _Nodes, roots: Array, leaf_values: Array) -> tuple[Array, Array]:
     """The records and the positions of roots. `CHILD` counts records here; a leaf's is the one before it."""
     place = np.full(len(nodes.features), -1)
     tree, here = np.arange(len(roots)), roots
@@ -135,12 +135,14 @@ def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
     table[slots[own], FEATURE] = nodes.features[node]
     table[slots[own], NUMBER] = nodes.numbers[node].view(np.int32)
     table[slots[own], CHILD] = children
-    table[slots[own], EXTRA] = np.where(nodes.turned[node], _SIGN, 0)
+    table[slots[own], EXTRA] = np.where(nodes.negated[node], _SIGN, 0)
     table[slots[~own], NUMBER] = np.float32(np.nan).view(np.int32)
     leaf = which < 0
     table[slots[leaf], CHILD] = slots[leaf] - 1
     table[slots[leaf], EXTRA] = (
-        held[-1 - which[leaf]].view(np.int32) if held.dtype == np.float32 else held[-1 - which[leaf]]
+        leaf_values[-1 - which[leaf]].view(np.int32)
+        if leaf_values.dtype == np.float32
+        else leaf_values[-1 - which[leaf]]
     )
     table[slots[leads_on], CHILD] = place[which[leads_on]] - 1
     return table, slots[: len(roots)]

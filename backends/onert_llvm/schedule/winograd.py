@@ -106,7 +106,7 @@ def tiles(form: Form, images: int, out: tuple[int, int], dilation: tuple[int, in
     return images * down * across, down, across
 
 
-def chosen(
+def fastest(
     forms: Sequence[Form],
     channels: int,
     n: int,
@@ -115,28 +115,28 @@ def chosen(
     out: tuple[int, int],
     paired: bool = False,
     dilation: tuple[int, int] = (1, 1),
-    met: tuple[float, ...] = (),
+    term_fractions: tuple[float, ...] = (),
 ) -> Layer | None:
     """The layer by the form estimated to be fastest; None if the direct convolution is.
 
-    The number of images and the size of the outputs may be symbolic. The direct convolution processes the terms `met`
-    (`Shape.met`). Raises ValueError if the choice does not hold for the current lengths.
+    The number of images and the size of the outputs may be symbolic. `term_fractions` are those of the direct
+    convolution (as in `Shape`). Raises ValueError if the choice does not hold for the current lengths.
     """
     layers = tuple(Layer(form, channels, n, isa, paired) for form in possible(forms, channels, n, isa, paired))
     if not layers:
         return None
     counts = (*(tiles(layer.form, images, out, dilation)[0] for layer in layers), images * out[0] * out[1])
-    costs = _costs(layers, tuple(map(hint, counts)), met)
+    costs = _costs(layers, tuple(map(hint, counts)), term_fractions)
     number = costs.index(min(costs))
-    if any(map(is_symbolic, counts)) and (met or not _is_sure(layers, number, counts)):
-        costs = _costs(layers, counts, met)
+    if any(map(is_symbolic, counts)) and (term_fractions or not _is_sure(layers, number, counts)):
+        costs = _costs(layers, counts, term_fractions)
         first, later = costs[:number], costs[number + 1 :]
         if not all(costs[number] < other for other in first) or any(costs[number] > other for other in later):
             raise ValueError("a choice does not hold for the shape that it was made for")
     return layers[number] if number < len(layers) else None
 
 
-def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...]) -> list[float]:
+def _costs(layers: Sequence[Layer], counts: Sequence[int], term_fractions: tuple[float, ...]) -> list[float]:
     """The fewest cycles of each layer for its number of output tiles, then those of the direct convolution for its
     number of outputs. Symbolic counts give symbolic costs, whichever tiles are best for other lengths.
     """
@@ -146,7 +146,7 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...
         costs.append(reduce(minimum, of_cuts, inf))
     one, outputs = layers[0], counts[-1]
     of_terms = inf
-    for each, mr in packed_rows(evolve(one.product, met=met), one.isa):
+    for each, mr in packed_rows(evolve(one.product, term_fractions=term_fractions), one.isa):
         of_terms = minimum(of_terms, where_greater(mr, outputs, inf, -(-outputs // mr) * each))
     return [*costs, _WORTH * of_terms]
 
@@ -272,7 +272,7 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
 
 def _weights(layer: Layer) -> int:
     """The bytes of the transformed weights."""
-    return 4 * prod(layer.form.stored) * layer.steps * layer.n
+    return 4 * prod(layer.form.weight_tile) * layer.steps * layer.n
 
 
 def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from onert.ir.value import Value
 
 from .figures import LISTED, USUAL
 from .isa import Isa, target
-from .processor import keep
+from .processor import store_figures
 
 
 @frozen
@@ -53,11 +53,11 @@ class Machine(Value):
 @cache
 def machine(isa: Isa) -> Machine:
     """The processor that code for an instruction set is generated for: this machine's if the set is "native"."""
-    found = of(isa.processor)
+    found = machine_of(isa.processor)
     return evolve(found, products=found.products * found.halves) if isa.narrow else found
 
 
-def of(processor: str) -> Machine:
+def machine_of(processor: str) -> Machine:
     """The processor of a description (`processor.processor`); "" is a generic one."""
     name, _, rest = processor.partition(" : ")
     sizes, _, measured = rest.partition("+")
@@ -80,7 +80,7 @@ def calibrate(figures: Mapping[str, float]) -> None:
     products = machine(isa).products
     clock = figures["float32"] / (2 * products * isa.f32)
     dots = round(2 * figures["int8"] / (2 * isa.group * isa.f32 * clock)) / 2
-    keep({"clock": clock, "outer_bytes": figures["outer"], "dots": max(dots, 0.5)})
+    store_figures({"clock": clock, "outer_bytes": figures["outer"], "dots": max(dots, 0.5)})
 
 
 def _pairs(text: str) -> dict[str, float]:

@@ -16,7 +16,7 @@ from onert.backend.cache import Cache, default_directory
 CPUINFO, CACHES = Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu/cpu0/cache")
 _NAMED = (("vendor_id", "cpu family", "model"), ("CPU implementer", "CPU part"))
 """The fields that identify a processor, on x86-64 and on Arm."""
-_BEGINNING = 2048
+_HEAD_BYTES = 2048
 """Bytes of `cpuinfo` that contain everything about the first processor."""
 _LEVELS = {"1": "first_cache", "2": "second_cache"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
@@ -26,7 +26,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 def processor() -> str:
     """This machine's processor as `description` describes it, then, after a "+", its stored figures."""
     found = description()
-    measured = _kept().load(_key(found))
+    measured = _figures_cache().load(_key(found))
     return found if measured is None else f"{found} + {bytes(measured).decode('ascii', 'replace')}"
 
 
@@ -42,16 +42,18 @@ def description(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
     return f"{' '.join(words)} : {sizes}"
 
 
-def keep(figures: Mapping[str, float]) -> None:
+def store_figures(figures: Mapping[str, float]) -> None:
     """Store figures of this machine's processor for the cost models; they override stored and built-in ones. Raises
     OSError if the cache cannot be written to."""
     text = " ".join(f"{name}={value:.3g}" for name, value in figures.items())
-    if not _kept().store(_key(description()), text.encode("ascii"), label="machine\tfigures of this processor"):
-        raise OSError(f"{_kept().directory} cannot be written to, or is not the user's own")
+    if not _figures_cache().store(
+        _key(description()), text.encode("ascii"), label="machine\tfigures of this processor"
+    ):
+        raise OSError(f"{_figures_cache().directory} cannot be written to, or is not the user's own")
     processor.cache_clear()
 
 
-def _kept() -> Cache:
+def _figures_cache() -> Cache:
     return Cache(default_directory(os.environ))
 
 
@@ -73,6 +75,6 @@ def _sizes(folder: Path) -> dict[str, int]:
 def _read(path: str | Path) -> str:
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read(_BEGINNING).decode("ascii", "replace")
+            return file.read(_HEAD_BYTES).decode("ascii", "replace")
     except OSError:
         return ""  # another operating system: no such files

@@ -71,7 +71,7 @@ class ByteTerms(Terms):
         panels = k.view(block.panel, I8, *(() if steps is None else (steps * width,)), width, 1)
         with reading.each() as run:
             panel = panels if run.tap is None else panels[run.tap]
-            depth, fetch = run.depth if run.filled is None else run.filled, block.fetching(run.tap, steps)
+            depth, fetch = run.depth if run.filled is None else run.filled, block.prefetcher(run.tap, steps)
             multiply_add_int8(k, acc, run.rows, panel, depth, self.rest, self.signed, fetch, self.bits)
         if self.outliers:
             self._add_outliers(k, task, tile, block, acc, reading)

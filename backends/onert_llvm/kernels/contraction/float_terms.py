@@ -54,7 +54,7 @@ class FloatTerms(contraction.Terms):
         with reading.each() as run:
             panel = panels if run.tap is None else panels[run.tap]
             steps = run.depth // 2 if self.kind is Terms.WIDENED else run.depth
-            fetch = block.fetching(run.tap, reading.depth)
+            fetch = block.prefetcher(run.tap, reading.depth)
             multiply_add(k, acc, run.rows, panel, steps, tile.split, mask, fetch, self.kind)
             if self.kind is Terms.WIDENED:
                 add_odd(k, acc, run.rows, panel, run.depth)

@@ -141,18 +141,18 @@ class Block:
         """The panel's number of columns; in a tail it may be less than its lanes."""
         return self.columns.width
 
-    def fetch(self, step: Val) -> None:
+    def prefetch(self, step: Val) -> None:
         """Prefetch this step's lines of the next panel."""
         if self.ahead is not None:
             for line in range(self.lines):
                 self.k.prefetch(self.ahead[step, line])
 
-    def fetching(self, tap: Val | None, steps: Val | None) -> Callable[[Val], None]:
+    def prefetcher(self, tap: Val | None, steps: Val | None) -> Callable[[Val], None]:
         """The same for steps counted from zero in each tap, which has `steps` of them."""
         if tap is None or steps is None or self.ahead is None:
-            return self.fetch
+            return self.prefetch
         done = tap * steps
-        return lambda step: self.fetch(done + step)
+        return lambda step: self.prefetch(done + step)
 
     def among(self, first: int, count: int, room: int) -> Val | None:
         """The mask of bytes in `room` registers, the first `count` of which hold the tile's registers from `first` on;

@@ -11,7 +11,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, Kernel, Val, intrinsic, vec
-from onert_llvm.irbuilder.text import each
+from onert_llvm.irbuilder.text import vector_constant
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, order, packed
 from onert_llvm.target.isa import Dot, Isa, Lookup
 
@@ -51,11 +51,11 @@ class ByteSums(Value):
         words, digits, offset, right = (
             task.i64(name).cast(I32).splat(lanes) for name in ("words", "digits", "offset", "right")
         )
-        uppers = Val(k.b, each(vec(I8, step), tuple(-(i % 2) for i in range(step)))) < 0
+        uppers = Val(k.b, vector_constant(vec(I8, step), tuple(-(i % 2) for i in range(step)))) < 0
 
         def sums(x: Val, y: Val, register: int) -> Val:
             places = [at for first in order(k.isa)[register * lanes :][:lanes] for at in (0, first, 0, step + first)]
-            index = Val(k.b, each(vec(I8, step), tuple(places)))
+            index = Val(k.b, vector_constant(vec(I8, step), tuple(places)))
             both = uppers.select(intrinsic(k.b, "llvm.x86.avx512.vpermi2var.qi.512", x.type, x, index, y), 0)
             pair, group = (k.isa.dot.value.named(n, lanes) for n in (k.isa.dot.value.pairs, k.isa.dot.value.intrinsic))
             total = intrinsic(k.b, pair, offset.type, offset, both.bits(offset.type), words)

@@ -132,7 +132,7 @@ class Lstm(Value):
             if count == 1:
                 own.add_sums(step, h)
             else:
-                own.add_together(step, h, apart.get(), count)
+                own.add_sums_of_items(step, h, apart.get(), count)
             with each() as (_, item):
                 item.advance(step)
             last.set(own.output(step).address)
@@ -193,7 +193,7 @@ class Item(ABC):
             row = self.sums
         self.add_state(row, h)
 
-    def add_together(self, step: Val, h: View, apart: Val, count: int) -> None:
+    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: int) -> None:
         """The same for `count` items starting with this one, whose last outputs are `apart` elements apart."""
         raise NotImplementedError
 

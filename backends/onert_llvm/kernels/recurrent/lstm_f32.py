@@ -71,7 +71,7 @@ class _Item(Item):
             lambda column, total: self.sums[column].store(total),
         )
 
-    def add_together(self, step: Val, h: View, apart: Val, count: int) -> None:
+    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: int) -> None:
         lanes, row, task = self.k.isa.f32, self.given(step), self.task
         given = [row.after(task.i64("given_item") * i) for i in range(count)]
         sums = [self.sums.after(task.i64("room") * i) for i in range(count)]

@@ -96,14 +96,14 @@ class Plane(Value):
         return any(self.pads) or any(end >= n for end, n in zip(ends, self.size, strict=True))
 
     @property
-    def met(self) -> tuple[float, ...]:
+    def term_fractions(self) -> tuple[float, ...]:
         """The fractions of the windows' elements that tiles of 1, 2, ... adjacent outputs meet inside the image, if
         skipping the others pays; empty if it does not, or if sizes are symbolic.
         """
         spaces = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
         if any(map(is_symbolic, chain(*spaces))) or not self.padded:  # querying margins would fix a length
             return ()
-        return _met(*zip(*spaces, strict=True))
+        return _term_fractions(*zip(*spaces, strict=True))
 
     @property
     def rows(self) -> int:
@@ -132,8 +132,8 @@ class Plane(Value):
 
 
 @lru_cache(256)
-def _met(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
-    """`Plane.met`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes."""
+def _term_fractions(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
+    """`Plane.term_fractions`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes."""
 
     def meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
         found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)

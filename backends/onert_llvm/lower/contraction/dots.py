@@ -12,7 +12,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.schedule.cost_model import Shape
 
 from .conv_geometry import offsets_of
-from .epilogue import Tail
+from .epilogue import EpilogueTask
 from .partition import partition
 
 
@@ -22,7 +22,7 @@ def dots(
     rows: int,
     matrix: int,
     size: tuple[int, int, int],
-    after: Tail,
+    after: EpilogueTask,
     own: tuple[Sequence[int], Sequence[int]] = ((), ()),
     batches: Sequence[int] = (),
 ) -> None:

@@ -31,10 +31,10 @@ from onert_llvm.schedule.winograd import MOST_PIECES
 
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
-from .epilogue import Tail, tail
+from .epilogue import EpilogueTask, epilogue_task
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
-from .quantized_rows import Quantized, Ranged, advanced, by_groups, quantized, ranged, shared
+from .quantized_rows import Quantized, StoredExtremes, advanced, by_groups, extremes_memory, quantize, quantize_once
 from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -82,7 +82,7 @@ def multiply(
     at: int,
     source: Quantized,
     weights: Array,
-    after: Tail,
+    after: EpilogueTask,
     how: Dynamic,
     rows: tuple[int, int],
     geometry: Plane | None,
@@ -115,13 +115,13 @@ def multiply(
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
 
-def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, Tail]:
+def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, EpilogueTask]:
     """A layer's input, its filter as signed bytes, the scale of each output or of all, and its epilogue."""
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
     x, kernel, bias = lowering.layer(operations[0])
-    after = tail(lowering, operations, op.activation, bias, lowering.shape(operation.outputs[0])[-1])
+    after = epilogue_task(lowering, operations, op.activation, bias, lowering.shape(operation.outputs[0])[-1])
     return x, filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel)), after
 
 
@@ -140,11 +140,11 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     filters = np.split(w.transpose(1, 2, 3, 0), groups, axis=3)
     suits = all(byte_layers.suits(lowering, seen, each) for each in filters)
     parts = most_pieces(lowering.threads, *((MOST_PIECES,) if suits else ()))
-    extremes, after = _ranged(lowering, at, after, parts, groups)
+    extremes, after = _with_extremes(lowering, at, after, parts, groups)
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True, ranged=extremes is not None)
     plans = [byte_layers.planned(lowering, seen, each, how, not moved_by(lowering.isa)) for each in filters if suits]
     more = (*([images * size] if apart else ()), *(plan.room for plan in plans[:1]))
-    source, step = shared(lowering, at, x, images, geometry.channels, asymmetric, *more), c
+    source, step = quantize_once(lowering, at, x, images, geometry.channels, asymmetric, *more), c
     if apart:
         source, step = by_groups(lowering, at, source, images, groups, source.more[0]), size // groups
     rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
@@ -163,16 +163,18 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
             multiply(lowering, at, bytes_, ordered, own, how, rows, seen, images)
 
 
-def _ranged(lowering: Lowering, at: int, after: Tail, parts: int, commands: int = 1) -> tuple[Ranged | None, Tail]:
-    """As `ranged`, together with the epilogue that records the extremes."""
-    found = ranged(lowering, at, after.result, parts, commands)
+def _with_extremes(
+    lowering: Lowering, at: int, after: EpilogueTask, parts: int, commands: int = 1
+) -> tuple[StoredExtremes | None, EpilogueTask]:
+    """As `extremes_memory`, together with the epilogue that records the extremes."""
+    found = extremes_memory(lowering, at, after.result, parts, commands)
     if found is None:
         return None, after
     return found, evolve(after, slots=after.slots | found.slots(), accesses=(*after.accesses, found.access))
 
 
 def _filter(
-    lowering: Lowering, at: int, plan: byte_layers.Plan, source: Quantized, after: Tail, images: int, size: int
+    lowering: Lowering, at: int, plan: byte_layers.Plan, source: Quantized, after: EpilogueTask, images: int, size: int
 ) -> None:
     """A Winograd convolution, image by image; `size` is the number of results per image."""
     *_, rooms = source.more
@@ -189,7 +191,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
-    source = shared(lowering, at, x, m, 0, op.asymmetric_inputs)
+    source = quantize_once(lowering, at, x, m, 0, op.asymmetric_inputs)
     ordered = w.T[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
@@ -206,12 +208,12 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, n = w.shape
     images, *_, c = lowering.shape(x)
     seen = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    extremes, after = _ranged(lowering, at, after, most_pieces(lowering.threads))
+    extremes, after = _with_extremes(lowering, at, after, most_pieces(lowering.threads))
     how = Dynamic(after.epilogue, asymmetric=True, alike=True, ranged=extremes is not None)
     taps = w.reshape(kh * kw, 1, n)
     after = evolve(after, slots=after.slots | columns(lowering, taps, scales))
     if c == 1:
-        source = quantized(lowering, at, x, images, c, asymmetric=True)
+        source = quantize(lowering, at, x, images, c, asymmetric=True)
         ordered = w.reshape(filter_shape(seen, c, n))
         multiply(lowering, at, source, ordered, after, how, (seen.rows, 1), seen, images)
         return
@@ -242,7 +244,7 @@ def _repeated(lowering: Lowering, at: int, x: int, images: int, times: int) -> Q
     """The images as bytes, with each channel repeated."""
     shape = lowering.shape(x)
     if times == 1:
-        return quantized(lowering, at, x, images, shape[3], asymmetric=True)
-    found = quantized(lowering, at, x, images, shape[3] * times, True, math.prod(shape) * times)
+        return quantize(lowering, at, x, images, shape[3], asymmetric=True)
+    found = quantize(lowering, at, x, images, shape[3] * times, True, math.prod(shape) * times)
     (room,), (values, *_) = found.more, found.accesses
-    return found.instead(repeat_bytes(lowering, at, values, room, shape, times), found.size * times)
+    return found.with_values(repeat_bytes(lowering, at, values, room, shape, times), found.size * times)

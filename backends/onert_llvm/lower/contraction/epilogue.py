@@ -15,13 +15,13 @@ from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kin
 from onert_llvm.kernels.contraction.epilogue import ACC, BOUNDED, HIGH, LOW, RESIDUAL, Epilogue
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.elementwise.op_to_expression import activated, expression, spread
+from onert_llvm.lower.elementwise.op_to_expression import activated, expression, reach_of
 
 from .conv_geometry import Plane
 
 
 @frozen
-class Tail(Value):
+class EpilogueTask(Value):
     """An epilogue, the slots it adds, the tensors it reads, and where the results are stored.
 
     That is the operand that the whole group computes, or scratch memory in `accesses`.
@@ -39,12 +39,12 @@ class Tail(Value):
         """The operand that the group computes."""
         return self.writes[0]
 
-    def from_column(self, column: int) -> Tail:
+    def from_column(self, column: int) -> EpilogueTask:
         """The epilogue of the results from a column on."""
         slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
         return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
 
-    def shared(self, depth: int) -> Tail:
+    def parameterized(self, depth: int) -> EpilogueTask:
         """The epilogue with bounds and residual in the task, so that layers that differ only in these share a kernel.
 
         Unchanged if the tree does more, or if it has no bounds and so few terms that clamping would cost time.
@@ -71,7 +71,7 @@ class Tail(Value):
         """Whether it treats all columns the same."""
         return not self._vectors()
 
-    def repeated(self, lowering: Lowering, times: int) -> Tail:
+    def repeated(self, lowering: Lowering, times: int) -> EpilogueTask:
         """The epilogue for rows that are several of the present ones side by side."""
         vectors = self._vectors() if times > 1 else {}
         tiled = {
@@ -79,7 +79,7 @@ class Tail(Value):
         }
         return evolve(self, slots={**self.slots, **tiled})
 
-    def side_by_side(self, lowering: Lowering, times: int) -> Tail:
+    def side_by_side(self, lowering: Lowering, times: int) -> EpilogueTask:
         """The same, where the epilogue may also read matrices."""
         strides = {f"{name}_stride" for name in self.epilogue.matrices}
         wide = {name: slot * times for name, slot in self.slots.items() if name in strides and isinstance(slot, int)}
@@ -101,7 +101,7 @@ class Windows(Value):
     geometry: Plane
     source: Pointer
     reads: Sequence[int]
-    after: Tail
+    after: EpilogueTask
 
     def scratch(self, lowering: Lowering, nbytes: int) -> Access:
         """Scratch memory besides that for the results."""
@@ -133,7 +133,9 @@ def _moved(pointer: Pointer, nbytes: int) -> Pointer:
     return evolve(pointer, offset=pointer.offset + nbytes)
 
 
-def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, bias: int | None, width: int) -> Tail:
+def epilogue_task(
+    lowering: Lowering, operations: Sequence[int], activation: Activation, bias: int | None, width: int
+) -> EpilogueTask:
     """The epilogue of an anchor (the first operation) whose results have `width` columns."""
     tree = activated(ACC, activation)
     assert tree is not None
@@ -145,7 +147,7 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
 
     def leaf(operand: int, result: int) -> Expr:
         """An operand from outside: a number, a vector with an element per column, or a matrix like the results."""
-        how = spread(lowering.shape(operand), lowering.shape(result))
+        how = reach_of(lowering.shape(operand), lowering.shape(result))
         if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
             return Const(float(lowering.elements(operand).reshape(())))
         name = names.setdefault(operand, f"x{len(names)}")
@@ -167,14 +169,14 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
     read = (*(() if bias is None else (bias,)), *names)
     reads = tuple(i for i in read if not lowering.subgraph.operands[i].is_constant)
     epilogue = Epilogue(trees[current], bias is not None, tuple(columns))
-    return Tail(epilogue, slots, reads, lowering.operand(current), (current,))
+    return EpilogueTask(epilogue, slots, reads, lowering.operand(current), (current,))
 
 
 _KEPT = (-128.0, -1.0, 0.0, 0.5, 1.0, 127.0, 255.0)
 """Numbers that are common in trees: they stay in the code."""
 
 
-def numbered(after: Tail) -> Tail:
+def with_number_slots(after: EpilogueTask) -> EpilogueTask:
     """The epilogue with its numbers in the task, so that layers that differ only in these share a kernel."""
     names: dict[float, str] = {}
 

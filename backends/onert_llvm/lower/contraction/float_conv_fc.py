@@ -33,7 +33,7 @@ from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, shared_
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .direct import grouped, planes
 from .dots import dots
-from .epilogue import Tail, Windows, tail
+from .epilogue import EpilogueTask, Windows, epilogue_task
 from .partition import partition
 from .winograd import layers as winograd
 
@@ -84,17 +84,17 @@ def product(
     line: LineTile | None = None,
     kind: Terms = Terms.FLOAT,
     apart: int = 0,
-    met: tuple[float, ...] = (),
+    term_fractions: tuple[float, ...] = (),
 ) -> Product:
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code`, unless a `line` of
     outputs specifies one.
 
-    Rows of floats are `apart` bytes apart, if that is known; `met` is as in `Shape`.
+    Rows of floats are `apart` bytes apart, if that is known; `term_fractions` is as in `Shape`.
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     apart = apart // 2 if kind.pairs else apart
-    shape = Shape(m, n, taps * depth, apart=apart, met=met)
+    shape = Shape(m, n, taps * depth, row_stride=apart, term_fractions=term_fractions)
     isa = lowering.isa
     if kind is Terms.HALVES:
         tile, pack = run_tile(m, n, isa), pack_half
@@ -129,7 +129,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)
     geometry = plane(op, lowering.shape(x), lowering.shape(weight), lowering.shape(operation.outputs[0]))
-    after = tail(lowering, operations, op.activation, bias, n)
+    after = epilogue_task(lowering, operations, op.activation, bias, n)
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
         found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
@@ -142,7 +142,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     if finite and grouped.lowered(lowering, windows, filters, n):
         return
     each = n // groups
-    with lowering.at_once():
+    with lowering.merged():
         for group in range(groups):
             part, own = filters[group * each : (group + 1) * each], after.from_column(group * each)
             source = lowering.operand(x, group * c * 4)
@@ -154,7 +154,7 @@ def convolve_constant(
     at: int,
     geometry: Plane,
     filters: Array,
-    after: Tail,
+    after: EpilogueTask,
     ldc: int,
     source: Pointer,
     reads: Sequence[int],
@@ -177,9 +177,9 @@ def convolve_constant(
         return
     if infinite and not holes:
         filters = present(filters)
-    code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
+    code = (geometry.pointwise, after.parameterized(geometry.taps * c).epilogue, holes or infinite)
     taps, apart = filters.transpose(1, 2, 3, 0).reshape(-1, c, n), geometry.stride[1] * geometry.channels * 4
-    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart, met=geometry.met)
+    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart, term_fractions=geometry.term_fractions)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     _convolve(lowering, windows, c, found, holes or infinite)
 
@@ -239,12 +239,12 @@ def along_lines(
 def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exact: bool) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
     touched, flops = found.accesses, 2 * windows.geometry.rows * windows.geometry.taps * c * found.n
-    after, packed = windows.after.shared(windows.geometry.taps * c), not found.accesses
+    after, packed = windows.after.parameterized(windows.geometry.taps * c), not found.accesses
     if found.terms.pairs:
         windows, made = rounded_windows(lowering, windows, c)
         touched, c = (made,), windows.geometry.channels
     padding = partial(lowering.constant, np.zeros(c, np.float32))
-    skips = bool(windows.geometry.met)
+    skips = bool(windows.geometry.term_fractions)
     rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact, skips=skips)
     slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
     algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
@@ -259,25 +259,33 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     x, weight, bias = lowering.layer(at)
     n, depth = lowering.shape(weight)
     m = math.prod(lowering.shape(x)) // depth
-    after, constant = tail(lowering, operations, op.activation, bias, n), lowering.subgraph.operands[weight].is_constant
+    after, constant = (
+        epilogue_task(lowering, operations, op.activation, bias, n),
+        lowering.subgraph.operands[weight].is_constant,
+    )
     if m == 1 and not constant:
         dots(lowering, at, x, weight, (1, n, depth), after)
         return
     if n == 1 and after.even:  # the rows of x times a vector
-        dots(lowering, at, weight, x, (1, m, depth), tail(lowering, operations, op.activation, bias, m))
+        dots(lowering, at, weight, x, (1, m, depth), epilogue_task(lowering, operations, op.activation, bias, m))
         return
     if constant:
         weights = lowering.elements(weight).T
-        code, kind = (True, after.shared(depth).epilogue), terms(lowering, m, depth, weights)
+        code, kind = (True, after.parameterized(depth).epilogue), terms(lowering, m, depth, weights)
         found = product(lowering, m, weights[None], code, kind=kind, apart=depth * 4)
     else:
         found = loose_product(lowering, at, m, weight, depth)
     multiply(lowering, at, x, depth, found, after)
 
 
-def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:
+def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: EpilogueTask) -> None:
     """The product of the rows of `x`, with `depth` elements each, and a matrix."""
-    after, flops, touched, reads = after.shared(depth), 2 * found.m * found.n * depth, found.accesses, (x, *after.reads)
+    after, flops, touched, reads = (
+        after.parameterized(depth),
+        2 * found.m * found.n * depth,
+        found.accesses,
+        (x, *after.reads),
+    )
     source = lowering.operand(x)
     if found.terms.pairs:
         made = shared_rows(lowering, at, source, (found.m, depth, depth), (x,))

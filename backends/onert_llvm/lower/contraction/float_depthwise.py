@@ -19,7 +19,7 @@ from onert_llvm.schedule.depthwise import MOST_ACROSS, chunk, pixels_together, s
 from .conv_geometry import plane
 from .depthwise import repeated
 from .direct import grouped
-from .epilogue import Windows, tail
+from .epilogue import Windows, epilogue_task
 from .float_conv_fc import all_finite, convolve_constant
 
 MOST_ACROSS_WINDOW = 64
@@ -55,7 +55,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     w = lowering.elements(weight)
     _, kh, kw, n = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
-    after = tail(lowering, operations, op.activation, bias, n)
+    after = epilogue_task(lowering, operations, op.activation, bias, n)
     if geometry.channels == 1:
         filters = w.transpose(3, 1, 2, 0)
         convolve_constant(lowering, operations[0], geometry, filters, after, n, lowering.operand(x), (x,))

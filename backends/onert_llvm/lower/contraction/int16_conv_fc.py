@@ -76,7 +76,7 @@ def _cut(
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution; all groups run at once if they share a kernel."""
-    with lowering.at_once():
+    with lowering.merged():
         for layer, geometry in groups(lowering, operations, Parameters):
             convolve(lowering, layer, geometry)
 

@@ -97,7 +97,7 @@ def _cut(
 
 def convolution(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
     """A convolution; all groups run at once if they share a kernel."""
-    with lowering.at_once():
+    with lowering.merged():
         for layer, geometry in groups(lowering, operations, make):
             convolve(lowering, layer, geometry)
 

@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.schedule.byte_outliers import Outliers
-from onert_llvm.schedule.cost_model import Shape, fetching
+from onert_llvm.schedule.cost_model import Shape, with_prefetch
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
 
@@ -78,4 +78,4 @@ def byte_contraction(
     """The kernel of such a product, whose runs of terms have length `depth`; panels may come from `far` memory."""
     patched = isinstance(rows, Patches)
     terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits, outliers)
-    return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)
+    return Contraction(with_prefetch(tile, isa) if far and not patched else tile, rows, terms, ending)

@@ -65,7 +65,7 @@ class Quantized:
         values = evolve(values, pointer=advanced(values.pointer, at), nbytes=values.nbytes - at)
         return evolve(self, accesses=(values, *rest))
 
-    def instead(self, values: Access, size: int) -> Quantized:
+    def with_values(self, values: Access, size: int) -> Quantized:
         """The same parameters with other bytes, `size` of them per item."""
         return evolve(self, accesses=(values, *self.accesses[1:]), size=size)
 
@@ -75,22 +75,24 @@ def advanced(pointer: Pointer, nbytes: int) -> Pointer:
     return evolve(pointer, offset=pointer.offset + nbytes)
 
 
-def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int) -> Quantized:
-    """The same as `quantized`, but once for all layers of a kind with the same input, such as queries, keys and values,
+def quantize_once(
+    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
+) -> Quantized:
+    """The same as `quantize`, but once for all layers of a kind with the same input, such as queries, keys and values,
     or branches.
     """
     what = ("bytes", x, items, channels, asymmetric)
     found: Quantized | None = lowering.retained(what)
     if found is not None:
         return evolve(found, more=lowering.scratch(*more))
-    made = quantized(lowering, at, x, items, channels, asymmetric, *more)
+    made = quantize(lowering, at, x, items, channels, asymmetric, *more)
     kind, uses = type(lowering.operation(at).op), lowering.subgraph.uses[x]
     others = [i for i in uses if i > at and type(lowering.operation(i).op) is kind]
     return lowering.retain(what, made, made.accesses, max(others)) if others else made
 
 
 @frozen(eq=False)
-class Ranged:
+class StoredExtremes:
     """The extremes of a tensor, recorded by the commands that compute it, in `parts` pairs per command."""
 
     access: Access
@@ -106,7 +108,7 @@ class Ranged:
         return {PAIRS: advanced(self.access.pointer, number * self.parts * _PAIR), PARTS: self.parts}
 
 
-def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int = 1) -> Ranged | None:
+def extremes_memory(lowering: Lowering, at: int, result: int, parts: int, commands: int = 1) -> StoredExtremes | None:
     """Memory for the extremes of an image that `commands` are about to compute, if it is quantised later. Each command
     is divided into `parts`, or has fewer work tiles. Must be requested before other scratch memory.
     """
@@ -115,7 +117,7 @@ def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int =
     if not readers or lowering.compact:
         return None
     access = lowering.unretained_scratch(commands * parts * _PAIR)
-    return lowering.retain((Ranged, result), Ranged(access, parts), (access,), max(readers))
+    return lowering.retain((StoredExtremes, result), StoredExtremes(access, parts), (access,), max(readers))
 
 
 def _quantises(lowering: Lowering, at: int, x: int) -> bool:
@@ -130,7 +132,7 @@ def _quantises(lowering: Lowering, at: int, x: int) -> bool:
     return single and operation.inputs[own] == x and not lowering.type(weights).dtype.is_float
 
 
-def quantized(
+def quantize(
     lowering: Lowering,
     at: int,
     x: int,
@@ -138,23 +140,23 @@ def quantized(
     channels: int,
     asymmetric: bool,
     *more: int,
-    turned: bool = False,
+    transposed: bool = False,
     signed: bool = False,
 ) -> Quantized:
     """Emit the commands that quantise an input item by item; `more` are sizes of the operation's other scratch memory.
-    With `turned`, its last two axes are exchanged first. Bytes are `signed`, or as the dot product needs them.
+    With `transposed`, its last two axes are exchanged first. Bytes are `signed`, or as the dot product needs them.
     """
     signed = signed or not moved_by(lowering.isa)
     total = math.prod(lowering.shape(x))
     size = total // items
     chunks = -(-size // _PIECE)
     tiles = items * chunks
-    sizes = (total, 4 * items, 4 * items, items * channels, 8 * tiles, 4 * total if turned else 0)
+    sizes = (total, 4 * items, 4 * items, items * channels, 8 * tiles, 4 * total if transposed else 0)
     *made, extents, floats = lowering.scratch(*sizes, *more)[: len(sizes)]
     source = lowering.operand(x)
     reads: tuple[int, ...] = (x,)
     read: tuple[Access, ...] = ()
-    if turned:
+    if transposed:
         there = operand(lowering, x)
         view = there.view.swapaxes(-2, -1)
         move(lowering, at, there.at(view), side(floats.pointer, view.shape, view.itemsize), (x,))
@@ -162,7 +164,7 @@ def quantized(
     pieces: dict[str, Slot] = {"x": source, "size": size, "chunk": min(size, _PIECE), "chunks": chunks}
     own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
     slots: dict[str, Slot] = {**pieces, **own, "channels": channels}
-    known: Ranged | None = lowering.retained((Ranged, x)) if items == 1 else None
+    known: StoredExtremes | None = lowering.retained((StoredExtremes, x)) if items == 1 else None
     whole = not is_symbolic(size) and chunks == 1 and known is None
     if not whole:
         if known is None:
@@ -182,4 +184,4 @@ def by_groups(lowering: Lowering, at: int, source: Quantized, images: int, group
     there = side(room.pointer, apart, 1)
     values = source.accesses[0]
     move(lowering, at, side(values.pointer, shape, 1), there.at(there.view.swapaxes(1, 2)))
-    return source.instead(evolve(room, write=False), source.size)
+    return source.with_values(evolve(room, write=False), source.size)

@@ -302,7 +302,7 @@ def _of_binary(op: Binary, args: list[Expr]) -> Expr:
     return found
 
 
-def spread(own: Shape, whole: Shape) -> Reach | None:
+def reach_of(own: Shape, whole: Shape) -> Reach | None:
     """How a tensor broadcasts to results, for kernels with few forms; None for other forms."""
     if own == whole:
         return Reach.FULL

@@ -69,6 +69,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots: dict[str, Slot] = {n: lowering.constant(np.ascontiguousarray(values)) for n, values in arrays.items()}
     slots |= {"sums": sums.pointer, "rows": rows, "outputs": op.outputs, "trees": len(made.roots)}
     kind, mean = KINDS[lowering.type(x).dtype], op.aggregation is Aggregation.AVERAGE
-    walk = WalkTrees(kind, width, made.turned, one, _JOINS.get(op.aggregation, "sum"), mean)
+    walk = WalkTrees(kind, width, made.negated, one, _JOINS.get(op.aggregation, "sum"), mean)
     work = _STEP * rows * int(made.steps.sum())
     lowering.run(at, walk, -(-rows // ROWS), {"x": x}, {"out": operation.outputs[0]}, slots, work, (sums,))

@@ -18,8 +18,8 @@ from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply
-from onert_llvm.lower.contraction.epilogue import Tail
-from onert_llvm.lower.contraction.quantized_rows import quantized
+from onert_llvm.lower.contraction.epilogue import EpilogueTask
+from onert_llvm.lower.contraction.quantized_rows import quantize
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
 from .lstm import STATES
@@ -61,12 +61,12 @@ class _Quantizing(Floats):
         weights, scales = self._gates(self.found.weights, self.kinds.weights)
         depth = weights.shape[0]
         rows = math.prod(lowering.shape(x)) // depth
-        source = quantized(lowering, at, x, rows, 0, self.op.asymmetric_inputs, *sizes)
+        source = quantize(lowering, at, x, rows, 0, self.op.asymmetric_inputs, *sizes)
         given, room = source.more
         bias = lowering.constant(side_by_side([needed(self.found.bias[i]) for i in self.gates], isa))
         epilogue = Epilogue(bias=True)
         slots: dict[str, Slot] = {"bias": bias, **columns(lowering, weights[None], scales)}
-        after = Tail(epilogue, slots, (), given.pointer, (), (given,))
+        after = EpilogueTask(epilogue, slots, (), given.pointer, (), (given,))
         multiply(
             lowering,
             at,

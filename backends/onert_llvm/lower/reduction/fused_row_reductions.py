@@ -17,7 +17,7 @@ from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.elementwise.op_to_expression import expression, real, spread
+from onert_llvm.lower.elementwise.op_to_expression import expression, reach_of, real
 
 from . import float_reduce_softmax_norm
 
@@ -68,7 +68,7 @@ class _Domain(Value):
         if own == self.numbers and not subgraph.operands[operand].is_constant:
             return Reach.COLUMN
         flat, whole = self._flat(own), self._flat(self.shape)
-        found = None if flat is None or whole is None else spread(flat, whole)
+        found = None if flat is None or whole is None else reach_of(flat, whole)
         return None if found is Reach.SCALAR and not subgraph.operands[operand].is_constant else found
 
     @property

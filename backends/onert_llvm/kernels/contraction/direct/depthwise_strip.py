@@ -54,7 +54,7 @@ class Strip(Value):
         return tuple(i for i, c in enumerate(self.columns) if not self.near or c < half or c > last - half)
 
 
-_WRITTEN_OUT = 3
+_MOST_UNROLLED = 3
 """The most window rows that are unrolled: a loop is shorter code but slower."""
 
 
@@ -100,7 +100,7 @@ class Pixels:
         """
         k, height = self.k, self.strip.window[0]
         y, place = k.var(self.top), k.var(self.image[self.top, self.left, channel].address)
-        if height <= _WRITTEN_OUT:
+        if height <= _MOST_UNROLLED:
             for row in range(height):
                 self._visit(y, place, k.index(row), channel, body)
         else:

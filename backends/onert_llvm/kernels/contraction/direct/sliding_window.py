@@ -151,7 +151,7 @@ class _Lines:
 class _Block:
     """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each of the following lines.
 
-    The window of the first begins at column `left`. Sums are stored at `spill_loop`.
+    The window of the first begins at column `left`. Sums are stored at `stored_sums`.
     """
 
     first: Val
@@ -159,7 +159,7 @@ class _Block:
     count: Val
     left: Val
     lines: _Lines
-    spill_loop: Val
+    stored_sums: Val
 
 
 def each_slide(
@@ -175,7 +175,7 @@ def each_slide(
     places = k.view(k.scratch(PTR, _LINES * height), PTR, height, 1)
     pixels = k.view(k.scratch(I64, _LINES * height), I64, height, 1)
     room = max((_TOGETHER + slide.before(k.isa, registers)) * registers for registers, _ in bodies)
-    spill_loop = k.scratch(I32, room * k.isa.f32)
+    stored_sums = k.scratch(I32, room * k.isa.f32)
     with k.loop(end, begin, step=together) as line:
         lines = _Lines((end - line).min(together), places, pixels, height)
         _find(k, task, slide, element, line, lines)
@@ -184,7 +184,7 @@ def each_slide(
             with k.loop(count, step=_TOGETHER, nonempty=True) as done:
                 first = x + done * apart
                 left = first * task.i64("stride_w") - task.i64("pad_w")
-                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines, spill_loop)
+                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines, stored_sums)
                 _channels(k, task, slide, element, block, bodies)
 
 
@@ -232,7 +232,7 @@ def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, 
     shared = task.i64("shared") if len(parts) == 1 else k.index(0)
     for part in parts:
         _sums(k, task, part, element, block, (before, shared), c, sums)
-    store, place = sums.finish(), k.var(block.spill_loop)
+    store, place = sums.finish(), k.var(block.stored_sums)
     size = registers * k.isa.f32
     with k.loop(block.lines.count, nonempty=True) as line:
         rows, out = k.view(place.get(), I32, size, k.isa.f32, 1), block.first + line * task.i64("out_w")
@@ -263,7 +263,7 @@ def _sums(
     before, shared = steps
     left = block.left + dilation * (part.first + part.columns.start - before * part.stride)
     stop = left + (block.count + before) * step
-    start, to = k.var(left), k.var(block.spill_loop)
+    start, to = k.var(left), k.var(block.stored_sums)
     with k.loop(block.lines.count, nonempty=True) as line:
         pixels = [block.lines.pixels[line, y].load() for y in range(block.lines.height)]
         places = [block.lines.places[line, y].load() for y in range(block.lines.height)]

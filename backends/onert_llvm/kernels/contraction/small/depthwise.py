@@ -19,7 +19,7 @@ from .windows import each_tap, number
 TOGETHER = 4
 """Channels of a group: their bytes form a word."""
 
-MOST_WRITTEN = 9
+MOST_UNROLLED = 9
 """The most taps that are unrolled; more are a loop."""
 
 
@@ -87,7 +87,7 @@ class _Channels:
         k, layer = self.k, self.layer
         fields = [fields_of(k, k.view(self.fields.get(), I32, FIELDS)[j].address) for j in range(count)]
         sums = [k.var(own[0].load()) for own in fields]
-        if layer.taps <= MOST_WRITTEN:
+        if layer.taps <= MOST_UNROLLED:
             room = self.task.view("room", PTR, 1)
             for tap in range(layer.taps):
                 self._tap(sums, room[tap].load(align=4), self.weights.get(), tap)

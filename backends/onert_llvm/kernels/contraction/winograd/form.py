@@ -86,12 +86,12 @@ class Form(Value):
         return self._sizes(self.outputs)
 
     @property
-    def seen(self) -> Sizes:
+    def input_tile(self) -> Sizes:
         """The pixels that a part of a window sees in a tile."""
         return self._sizes(self.points)
 
     @property
-    def stored(self) -> Sizes:
+    def weight_tile(self) -> Sizes:
         """The number of transformed weights."""
         return self._sizes(self.across)
 
@@ -128,31 +128,31 @@ class Form(Value):
     @property
     def places(self) -> int:
         """The products of a tile for each channel."""
-        return prod(self.seen)
+        return prod(self.input_tile)
 
     @property
-    def pictures(self) -> tuple[Matrix, Matrix]:
+    def input_transforms(self) -> tuple[Matrix, Matrix]:
         """The input transforms along each axis: `[points, points]`."""
         return self._along(self._matrices[0])
 
     @property
-    def weights(self) -> Matrix:
+    def weight_transform(self) -> Matrix:
         """The weight transform of a part of a window: `[across, weights]`."""
         return self._matrices[1]
 
     @property
-    def results(self) -> tuple[Matrix, Matrix]:
+    def output_transforms(self) -> tuple[Matrix, Matrix]:
         """The output transforms along each axis: `[outputs, points]`."""
         return self._along(self._matrices[2])
 
     @property
-    def windows(self) -> tuple[Matrix, Matrix]:
+    def inverse_weight_transforms(self) -> tuple[Matrix, Matrix]:
         """The inverses of the weight transform along each axis: `[weights, across]`. A row of equal weights or zeros
         stays one.
         """
         if self.axis is None and self.stride == 2:
             return self._along(((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)))
-        (first, *_), (even, odd, *more), *_ = self.weights
+        (first, *_), (even, odd, *more), *_ = self.weight_transform
         rest, half = (0.0,) * (self.points - 3), 0.5 / odd
         found = [(1 / first, 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)]
         if not more:
@@ -165,8 +165,8 @@ class Form(Value):
 
     @property
     def keeps_zeros(self) -> bool:
-        """Whether `windows` reproduces zeros exactly: in F(2x2, 3x3) it adds numbers that cancel; packing ensures
-        this for the middle of a window.
+        """Whether `inverse_weight_transforms` reproduces zeros exactly: in F(2x2, 3x3) it adds numbers that cancel;
+        packing ensures this for the middle of a window.
         """
         return self.axis is None and self.outputs == 2 and self.stride == 1
 

@@ -62,13 +62,13 @@ class WinogradF32(Value):
             first = start.min(rest - self.tile.mr)
             count = (rest - first).min(task.i64("block"))
             with self._each(k, task, first, count) as at:
-                self._pictures(k, task, at, terms[at.number])
+                self._transform_input(k, task, at, terms[at.number])
             with k.loop((group + task.i64("group")).min(task.i64("panels")), group, nonempty=True) as number:
 
                 def columns(panel: Panel) -> None:
                     self._products(k, task, panel, count, terms, sums)
                     with self._each(k, task, first, count) as at:
-                        self._results(k, task, panel, at, sums[at.number])
+                        self._transform_output(k, task, panel, at, sums[at.number])
 
                 each_panel(k, task, self.tile, number, columns)
 
@@ -87,7 +87,7 @@ class WinogradF32(Value):
         start = at.image * task.i64("image")
         found = []
         form, (rows, columns) = self.form, rates(task, self.form.dilated)
-        (high, wide), (down, right), (under, beside) = form.seen, form.first(part), form.apart
+        (high, wide), (down, right), (under, beside) = form.input_tile, form.first(part), form.apart
         left = at.x * form.strides[1] - task.i64("pad_w") + columns * right
         across = [(left + columns * (j * beside)).ult(task.i64("in_w")) for j in range(wide)]
         for i in range(high):
@@ -101,9 +101,9 @@ class WinogradF32(Value):
             found.append(row)
         return found
 
-    def _pictures(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
+    def _transform_input(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
         """Transform a tile's input to `[places, parts, channels]`. The last register of channels may overlap."""
-        lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.input_tile, self.form.input_transforms
         channels, paired = task.i64("k"), self.terms is Terms.PAIRED
         target = k.view(terms.address, I16 if paired else F32, channels * prod(self.form.parts), channels, 1)
         for number in range(prod(self.form.parts)):
@@ -143,13 +143,13 @@ class WinogradF32(Value):
                     for j, value in enumerate(values):
                         row[j * lanes].store(value.get())
 
-    def _results(self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View) -> None:
+    def _transform_output(self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View) -> None:
         """Compute the outputs of a tile in the columns of a panel."""
         lanes = k.isa.f32
 
         def register(j: Val, mask: Val | None) -> None:
             values = self._outputs(k, k.view(sums[j * lanes].address, F32, 1))
-            self._mend(k, task, panel, at, j, values)
+            self._recompute_nonfinite(k, task, panel, at, j, values)
             column = panel.column + j * lanes
             start = self.epilogue.start(k, task, column, lanes, mask)
             self._store(k, task, at, column, mask, [value.get() + start for value in values])
@@ -158,7 +158,7 @@ class WinogradF32(Value):
 
     def _outputs(self, k: Kernel, sums: View) -> list[Var]:
         """The sums of a tile in one register of columns, transformed back."""
-        lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.results
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.input_tile, self.form.output_transforms
         width = self.tile.columns.widest * lanes
         columns = []
         for j in range(wide):
@@ -167,7 +167,9 @@ class WinogradF32(Value):
         rows = ([c[i] for c in columns] for i in range(self.form.tile[0]))
         return [k.var(value) for row in rows for value in transform(k, across, row)]
 
-    def _mend(self, k: Kernel, task: Task, panel: Panel, at: TilePosition, j: Val, values: list[Var]) -> None:
+    def _recompute_nonfinite(
+        self, k: Kernel, task: Task, panel: Panel, at: TilePosition, j: Val, values: list[Var]
+    ) -> None:
         """Recompute non-finite sums term by term, with windows recovered from their transforms."""
         lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
         rows, columns = rates(task, self.form.dilated)
@@ -202,7 +204,7 @@ class WinogradF32(Value):
 
     def _window(self, k: Kernel, weights: View, apart: Val, channel: Val, windows: View) -> None:
         """Recover the windows of a register of columns from their transforms."""
-        lanes, (high, wide), (down, across) = k.isa.f32, self.form.stored, self.form.windows
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.weight_tile, self.form.inverse_weight_transforms
         place, loaded = weights, []
         for _ in range(high * wide):
             found = place.load(lanes)

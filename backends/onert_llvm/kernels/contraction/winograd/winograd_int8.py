@@ -87,13 +87,13 @@ class WinogradInt8(Value):
             first = start.min(rest - self.tile.mr)
             count = (rest - first).min(block)
             with self._each(k, task, first, count) as at:
-                self._pictures(k, task, at, terms[at.number])
+                self._transform_input(k, task, at, terms[at.number])
             with k.loop((group + task.i64("group")).min(task.i64("panels")), group, nonempty=True) as number:
 
                 def columns(panel: Panel) -> None:
                     self._products(k, task, panel, count, terms, sums)
                     with self._each(k, task, first, count) as at:
-                        self._results(k, task, panel, at, sums[at.number], aside, seen)
+                        self._transform_output(k, task, panel, at, sums[at.number], aside, seen)
 
                 each_panel(k, task, self.tile, number, columns)
         if seen is not None:
@@ -103,7 +103,7 @@ class WinogradInt8(Value):
         """Loop over the tiles of a block."""
         return each_tile(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
 
-    def _pictures(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
+    def _transform_input(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
         """Transform a tile's input to `[places, channels]`. The last register of channels may overlap others."""
         lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
         pixels = self._pixels(k, task, at)
@@ -112,10 +112,10 @@ class WinogradInt8(Value):
             columns = []
             for j in size:
                 bytes_ = [pixels[i][j][here].load(lanes) for i in size]
-                columns.append(_picture([x.cast(I16, signed=self.signed) for x in bytes_]))
+                columns.append(_input_transform([x.cast(I16, signed=self.signed) for x in bytes_]))
             target = k.view(terms.address, I16, 1)[here]
             for i in size:
-                for j, value in enumerate(_picture([columns[j][i] for j in size])):
+                for j, value in enumerate(_input_transform([columns[j][i] for j in size])):
                     # An offset of all pixels affects one place only.
                     moved = 36 * offset(k.isa, self.signed) if i == j == 1 else 0
                     target.store(value + moved if moved else value)
@@ -171,7 +171,7 @@ class WinogradInt8(Value):
                     for j, value in enumerate(values):
                         to[j * lanes].store(value.get())
 
-    def _results(
+    def _transform_output(
         self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View, aside: Val, seen: Extremes | None
     ) -> None:
         """Compute the outputs of a tile in the columns of a panel."""
@@ -245,15 +245,15 @@ class WinogradInt8(Value):
         """The sums of a tile in one register of columns, transformed back."""
         lanes, size = k.isa.f32, range(POINTS)
         width = self.tile.columns.widest * lanes
-        columns = [_result([sums[(i * POINTS + j) * width].load(lanes) for i in size]) for j in size]
+        columns = [_output_transform([sums[(i * POINTS + j) * width].load(lanes) for i in size]) for j in size]
         found = []
         for i, down in enumerate(_SHIFTS):
-            for value, right in zip(_result([c[i] for c in columns]), _SHIFTS, strict=True):
+            for value, right in zip(_output_transform([c[i] for c in columns]), _SHIFTS, strict=True):
                 found.append((value * _NINTH) >> (down + right))
         return found
 
 
-def _picture(x: Sequence[Val]) -> list[Val]:
+def _input_transform(x: Sequence[Val]) -> list[Val]:
     """The input transform of six pixels along an axis."""
     even, odd = x[4] - (x[2] << 2), x[3] - (x[1] << 2)
     near, far = x[4] - x[2], x[3] - x[1]
@@ -268,7 +268,7 @@ def _picture(x: Sequence[Val]) -> list[Val]:
     ]
 
 
-def _result(x: Sequence[Val]) -> list[Val]:
+def _output_transform(x: Sequence[Val]) -> list[Val]:
     """The output transform of six products along an axis: four outputs, scaled by 24, 12, 6 and 6."""
     near, less = x[1] + x[2], x[1] - x[2]
     far, apart = x[3] + x[4], x[3] - x[4]

@@ -16,8 +16,8 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply
-from onert_llvm.lower.contraction.epilogue import tail
-from onert_llvm.lower.contraction.quantized_rows import advanced, quantized
+from onert_llvm.lower.contraction.epilogue import epilogue_task
+from onert_llvm.lower.contraction.quantized_rows import advanced, quantize
 
 from .batch_shape import batch_shape
 
@@ -51,8 +51,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     stored, scales = lowering.elements(y), filter_scales(lowering.type(y))
     matrices = (stored if not op.adjoint_y else stored.swapaxes(-1, -2)).reshape(-1, depth, n)
     rows = math.prod(lowering.shape(x)) // depth
-    source = quantized(lowering, at, x, rows, 0, op.asymmetric_inputs, turned=op.adjoint_x)
-    after = tail(lowering, operations, Activation.NONE, None, n)
+    source = quantize(lowering, at, x, rows, 0, op.asymmetric_inputs, transposed=op.adjoint_x)
+    after = epilogue_task(lowering, operations, Activation.NONE, None, n)
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
     if len(matrices) == 1:
         own = evolve(after, slots=after.slots | columns(lowering, matrices, scales))

@@ -20,7 +20,7 @@ from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
 from onert_llvm.lower.contraction.bfloat.layers import terms
 from onert_llvm.lower.contraction.dots import dots
-from onert_llvm.lower.contraction.epilogue import tail
+from onert_llvm.lower.contraction.epilogue import epilogue_task
 from onert_llvm.lower.contraction.float_conv_fc import multiply, product
 from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
@@ -66,7 +66,7 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
     w = weights.T if op.adjoint_y else weights
     depth, n = w.shape
     m = math.prod(lowering.shape(x)) // depth
-    after = tail(lowering, operations, Activation.NONE, None, n)
+    after = epilogue_task(lowering, operations, Activation.NONE, None, n)
     found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w), apart=depth * 4)
     multiply(lowering, operations[0], x, depth, found, after)
 
@@ -76,12 +76,12 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows share one matrix
     if sides.n == 1 and not op.adjoint_x:  # the rows of x times a vector
-        after, own = tail(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
+        after, own = epilogue_task(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
         dots(lowering, at, y, x, (1, sides.m, sides.k), after, own, sides.batches)
         return
     rows = _FEW_ROWS if sides.k >= _MANY_TERMS else 1
     if op.adjoint_y and not op.adjoint_x and sides.m <= rows:  # transposing y would take longer
-        after = tail(lowering, operations, Activation.NONE, None, sides.n)
+        after = epilogue_task(lowering, operations, Activation.NONE, None, sides.n)
         dots(lowering, at, x, y, (sides.m, sides.n, sides.k), after, sides.own, sides.batches)
         return
     depth, n = sides.k, sides.n
@@ -102,7 +102,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     else:
         tile = evolve(product_tile(sides.m, n, depth, isa), ahead=0, stream=0)
     work, slots = partition(lowering, shape, tile, depth * 4, b, 0, sides.count, isa)
-    after = tail(lowering, operations, Activation.NONE, None, n)
+    after = epilogue_task(lowering, operations, Activation.NONE, None, n)
     slots |= {
         **after.slots,
         "a": source,

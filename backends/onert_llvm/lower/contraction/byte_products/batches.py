@@ -18,7 +18,7 @@ from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.batched.batch_shape import batch_shape
-from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
 from onert_llvm.schedule.float_packing import panels
@@ -60,7 +60,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         after, how = results(lowering, operations, n)
     else:
         result = lowering.operation(at).outputs[0]
-        after, how = Tail(PLAIN, {}, (), lowering.operand(result), (result,)), Scaled(PLAIN, "i32")
+        after, how = EpilogueTask(PLAIN, {}, (), lowering.operand(result), (result,)), Scaled(PLAIN, "i32")
     signed, rest = source.dtype is DType.INT8, depth % isa.group
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=0)

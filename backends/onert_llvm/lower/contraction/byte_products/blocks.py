@@ -18,9 +18,9 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.epilogue import tail
+from onert_llvm.lower.contraction.epilogue import epilogue_task
 from onert_llvm.lower.contraction.int8_gemm import byte_product
-from onert_llvm.lower.contraction.quantized_rows import Quantized, quantized
+from onert_llvm.lower.contraction.quantized_rows import Quantized, quantize
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import run_tile
 from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shortest
@@ -57,7 +57,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     assert weight.quantization.block_size is not None
     run, bits, (n, depth) = weight.quantization.block_size, weight.dtype.bits, stored.shape
     m, runs = math.prod(lowering.shape(x)) // depth, depth // run
-    after = tail(lowering, operations, op.activation, bias, n)
+    after = epilogue_task(lowering, operations, op.activation, bias, n)
     moved = lift(lowering.isa, bits)
     source = quantized_runs(lowering, at, x, (m, runs, run), -moved)
     (sums,) = source.more
@@ -95,7 +95,7 @@ def quantized_runs(
     found: Quantized | None = lowering.retained(what)
     if found is not None:
         return found
-    source = quantized(lowering, at, x, m * runs if apart else m, 0, not apart, 4 * m * runs, signed=True)
+    source = quantize(lowering, at, x, m * runs if apart else m, 0, not apart, 4 * m * runs, signed=True)
     (sums,) = source.more
     summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run, "times": times}
     touched = source.accesses[0], evolve(sums, write=True)

@@ -18,7 +18,7 @@ from onert_llvm.kernels.contraction.blockwise.gemm_codes import WORD, GemmCodes
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.epilogue import Tail, tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask, epilogue_task
 from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, run_tile, scratch_stride
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
@@ -46,16 +46,16 @@ def why_not(op: BlockFullyConnected, types: CallTypes) -> str | None:
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The product with codes, either of floats or of bytes."""
     _, operation, op = lowering.first(operations, BlockFullyConnected)
-    after = tail(lowering, operations, Activation.NONE, None, lowering.shape(operation.inputs[1] or 0)[0])
+    after = epilogue_task(lowering, operations, Activation.NONE, None, lowering.shape(operation.inputs[1] or 0)[0])
     (_bytes if op.byte_inputs else _floats)(lowering, operations, after)
 
 
-def _floats(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
+def _floats(lowering: Lowering, operations: Sequence[int], after: EpilogueTask) -> None:
     at, operation, op = lowering.first(operations, BlockFullyConnected)
     x, codes, scales, *zeros = operation.used
     (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])
     run = size * 8 // op.bits
-    shape = Shape(m, n, runs * run, apart=runs * run * 4)
+    shape = Shape(m, n, runs * run, row_stride=runs * run * 4)
     tile, few, many = code_tile(shape, lowering.isa)
     packed = lowering.packed(lowering.elements(codes), tile.columns, pack_words)
     width = tile.columns.widest * lowering.isa.f32
@@ -77,7 +77,7 @@ def _floats(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
     lowering.emit(at, algorithm, slots, work.tiles, reads, after.writes, flops, (*rooms, *after.accesses))
 
 
-def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
+def _bytes(lowering: Lowering, operations: Sequence[int], after: EpilogueTask) -> None:
     at, operation, op = lowering.first(operations, BlockFullyConnected)
     x, codes, scales, *zeros = operation.used
     (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])

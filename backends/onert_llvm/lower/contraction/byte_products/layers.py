@@ -24,7 +24,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction import int8_conv_fc
 from onert_llvm.lower.contraction.conv_geometry import Plane, plane, rows_of, windows_of
 from onert_llvm.lower.contraction.depthwise import repeated, sliding
-from onert_llvm.lower.contraction.epilogue import Tail, numbered, tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask, epilogue_task, with_number_slots
 from onert_llvm.lower.contraction.int8_conv_fc import MadeLayer, looked_up
 from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
 from onert_llvm.lower.dtype_sets import BYTES
@@ -34,7 +34,7 @@ from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 
-from . import stepped
+from . import scaled_outputs
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -60,7 +60,7 @@ def _with_bytes(real: Lower, layer: MadeLayer) -> Lower:
         own = _own(lowering, operations)
         chain = operations[len(own) :]
         table = looked_up(lowering, chain)
-        made = stepped.outputs(lowering, own, table)
+        made = scaled_outputs.outputs(lowering, own, table)
         if made is None:
             real(lowering, operations)
         else:
@@ -137,16 +137,16 @@ lower_convolution = _with_bytes(_convolution, int8_conv_fc.convolution)
 lower_depthwise = _with_bytes(_depthwise, int8_conv_fc.depthwise)
 
 
-def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[Tail, Scaled]:
+def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[EpilogueTask, Scaled]:
     """The epilogue of a group, and how results are stored: as bytes if the group ends with a cast to these."""
     last = lowering.operation(operations[-1]).outputs[0]
     own = _own(lowering, operations)
     dtype = lowering.type(lowering.operation(own[-1]).outputs[0]).dtype
     chain = own[:-1] if dtype in BYTES else own
-    after = tail(lowering, chain, Activation.NONE, None, width)
+    after = epilogue_task(lowering, chain, Activation.NONE, None, width)
     if chain is not own:
         after = evolve(after, epilogue=evolve(after.epilogue, tree=as_byte(after.epilogue.tree, dtype)))
-    after = evolve(numbered(after), place=lowering.operand(last), writes=(last,))
+    after = evolve(with_number_slots(after), place=lowering.operand(last), writes=(last,))
     return after, Scaled(after.epilogue, dtype.text if dtype in BYTES else "")
 
 
@@ -171,7 +171,7 @@ def multiply(
     at: int,
     weights: Array,
     rows: tuple[int, int],
-    after: Tail,
+    after: EpilogueTask,
     how: Scaled,
     geometry: Plane | None = None,
 ) -> None:

@@ -13,7 +13,7 @@ from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask
 from onert_llvm.lower.dtype_sets import BYTES
 
 from .layers import multiply
@@ -42,5 +42,5 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     depth = weights.shape[1]
     m = math.prod(lowering.shape(x)) // depth
     (result,) = operation.outputs
-    after = Tail(PLAIN, {}, (), lowering.operand(result), (result,))
+    after = EpilogueTask(PLAIN, {}, (), lowering.operand(result), (result,))
     multiply(lowering, at, weights, (m, depth), after, Scaled(PLAIN, "i32"))

@@ -24,7 +24,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
-from onert_llvm.lower.contraction.epilogue import Tail, tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask, epilogue_task
 from onert_llvm.lower.contraction.float_conv_fc import all_finite, convolve_constant, present
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, side
@@ -116,12 +116,12 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
         _triple([dilation for _, dilation in op.steps]),
         _triple([w.before(n) for w, n in zip(windows, sizes[1:4], strict=True)]),
     )
-    after = tail(lowering, operations, op.activation, bias, filters.shape[4])
+    after = epilogue_task(lowering, operations, op.activation, bias, filters.shape[4])
     _convolve(lowering, operations[0], space, filters, after, x)
 
 
 def _convolve(
-    lowering: Lowering, at: int, space: _Space, filters: Array, after: Tail, x: int, holes: bool = False
+    lowering: Lowering, at: int, space: _Space, filters: Array, after: EpilogueTask, x: int, holes: bool = False
 ) -> None:
     """Convolve `x` with filters `[depth, height, width, channels, n]`; with `holes`, some are `ABSENT`."""
     depth, height, width, channels, n = filters.shape
@@ -156,7 +156,7 @@ def _parts(space: _Space, pixel: int) -> Iterator[tuple[int, _Space]]:
         yield image * space.out[0] + first, evolve(space, images=1, out=out, pads=pads)
 
 
-def _from_row(after: Tail, row: int, pitch: int) -> Tail:
+def _from_row(after: EpilogueTask, row: int, pitch: int) -> EpilogueTask:
     """The epilogue of the results from a row on; rows have `pitch` bytes."""
     slots = dict(after.slots)
     for name in after.epilogue.matrices:
@@ -167,7 +167,7 @@ def _from_row(after: Tail, row: int, pitch: int) -> Tail:
 
 
 def _planes(
-    lowering: Lowering, at: int, space: _Space, after: Tail, source: tuple[int, int], depth: int, channels: int
+    lowering: Lowering, at: int, space: _Space, after: EpilogueTask, source: tuple[int, int], depth: int, channels: int
 ) -> Access:
     """The gathered images of all results: each pixel has the channels of every plane that a window covers, 0 for
     padding.

@@ -14,7 +14,7 @@ from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction import dynamic_range_conv_fc as products
-from onert_llvm.lower.contraction.quantized_rows import quantized
+from onert_llvm.lower.contraction.quantized_rows import quantize
 
 from .phases import after_sums, phases, put, rooms
 
@@ -37,7 +37,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     filters = filter_values(lowering.elements(weight))
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
     geometry = evolve(found.plane(channels), images=1)
-    source = quantized(lowering, at, x, images, channels, True, *rooms(found))
+    source = quantize(lowering, at, x, images, channels, True, *rooms(found))
     split = found.filters(filters)
     shape = products.filter_shape(geometry, channels, len(split))
     ordered = np.ascontiguousarray(split.transpose(1, 2, 3, 0).reshape(shape))

@@ -21,7 +21,7 @@ from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
-from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.contraction.epilogue import EpilogueTask
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 
@@ -150,7 +150,7 @@ def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequenc
 
 def after_sums(
     lowering: Lowering, found: Phases, activation: Activation, bias: int | None, result: int, room: tuple[Access, ...]
-) -> Tail:
+) -> EpilogueTask:
     """Bias and activation in float32; results are stored to `room` if they must be rearranged."""
     tree = activated(ACC, activation)
     assert tree is not None
@@ -159,8 +159,8 @@ def after_sums(
         slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
     epilogue = Epilogue(tree, bias is not None)
     if not room:
-        return Tail(epilogue, slots, (), lowering.operand(result), (result,))
-    return Tail(epilogue, slots, (), room[0].pointer, (), room)
+        return EpilogueTask(epilogue, slots, (), lowering.operand(result), (result,))
+    return EpilogueTask(epilogue, slots, (), room[0].pointer, (), room)
 
 
 def rooms(found: Phases, itemsize: int = 4) -> tuple[int, ...]:

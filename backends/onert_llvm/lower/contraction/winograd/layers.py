@@ -20,7 +20,7 @@ from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
-from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, fastest, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """The forms that a precision allows. Results of F(2x2, 3x3) are more accurate than direct sums; the errors of F(4x4,
@@ -45,7 +45,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     if not forms:
         return False
     sizes = (geometry.images, geometry.out)
-    estimated = chosen(forms, channels, n, lowering.isa, *sizes, paired, geometry.dilation, geometry.met)
+    estimated = fastest(forms, channels, n, lowering.isa, *sizes, paired, geometry.dilation, geometry.term_fractions)
     form = None if estimated is None else estimated.form
     others = possible(forms, channels, n, lowering.isa, paired)
     form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))
@@ -53,7 +53,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         return False
     layer = Layer(form, channels, n, lowering.isa, paired)
     total, down, across = tiles(form, geometry.images, geometry.out, geometry.dilation)
-    after = windows.after.shared(geometry.taps * channels)
+    after = windows.after.parameterized(geometry.taps * channels)
     code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
     lowering.record_tile(code, cut.tile)
@@ -75,7 +75,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "k": channels,
         "ldc": ldc,
         "panels": count,
-        "panel_bytes": panel_bytes_f32(math.prod(form.stored), layer.steps, cut.tile.columns, lowering.isa),
+        "panel_bytes": panel_bytes_f32(math.prod(form.weight_tile), layer.steps, cut.tile.columns, lowering.isa),
         "input": windows.source,
         "zero": lowering.constant(np.zeros(channels, np.float32)),
         "down": down,

@@ -35,7 +35,7 @@ _WHOLE = float(1 << 21)
 
 
 @frozen(eq=False)
-class Real:
+class ColumnScaling:
     """How the sums of n columns become bytes within `limits`: scaling, rows of per-column numbers, and other slots."""
 
     scaling: Scaling
@@ -45,10 +45,10 @@ class Real:
 
 
 @frozen(eq=False)
-class Stepped(Outputs):
+class ScaledOutputs(Outputs):
     """Outputs whose sums are scaled as float operations specify."""
 
-    how: Real | None = None
+    how: ColumnScaling | None = None
 
     def scaled(
         self, lowering: Lowering, weights: Filter, part: slice | Array = slice(None), places: Array | None = None
@@ -61,18 +61,18 @@ class Stepped(Outputs):
         return self.ended(lowering, slots, self.how.limits, Requantize(self.how.scaling))
 
 
-def outputs(lowering: Lowering, operations: Sequence[int], table: Array | None) -> Stepped | None:
+def outputs(lowering: Lowering, operations: Sequence[int], table: Array | None) -> ScaledOutputs | None:
     """How the sums of the first operation become the last one's bytes, then the table's; None in other cases."""
     subgraph, isa = lowering.subgraph, lowering.isa
     types = subgraph.types(subgraph.operations[operations[0]])
     last = subgraph.type(subgraph.operations[operations[-1]].outputs[0])
     if not isa.fma or isa.products is not None or last.dtype is not types.input(0).dtype:
         return None
-    how = _real(subgraph, operations)
-    return None if how is None else Stepped(types, Activation.NONE, table=table, how=how)
+    how = _column_scaling(subgraph, operations)
+    return None if how is None else ScaledOutputs(types, Activation.NONE, table=table, how=how)
 
 
-def _real(subgraph: Subgraph, operations: Sequence[int]) -> Real | None:
+def _column_scaling(subgraph: Subgraph, operations: Sequence[int]) -> ColumnScaling | None:
     operation = subgraph.operations[operations[0]]
     types = subgraph.types(operation)
     x, weight = types.input(0), types.input(1)
@@ -92,14 +92,14 @@ def _real(subgraph: Subgraph, operations: Sequence[int]) -> Real | None:
     slots: dict[str, Slot] = {"zero_point": zero - WHOLE}
     if kinds is BinaryKind.MUL:
         most = (spread + np.abs(term)) * factor
-        found = None if (first != 1).any() else Real(Scaling.PRODUCT, (term, factor), slots, limits)
+        found = None if (first != 1).any() else ColumnScaling(Scaling.PRODUCT, (term, factor), slots, limits)
     else:
         most = (spread * first.astype(np.float64) + np.abs(term)) / factor
         both = reciprocal(factor[0], 2 + max(abs(limit - zero) for limit in limits))
         alike = both is not None and (factor == factor[0]).all()
         if both is not None:
             slots |= {"inverse": float(both[0]), "rest": float(both[1])}
-        found = Real(Scaling.QUOTIENT, (first, term), slots, limits) if alike else None
+        found = ColumnScaling(Scaling.QUOTIENT, (first, term), slots, limits) if alike else None
     return found if (most < _WHOLE).all() else None
 
 

@@ -25,7 +25,7 @@ Slots = tuple[int | Place | Report, ...]
 
 
 @frozen
-class Bound(Value):
+class BoundCommand(Value):
     """A command with its task as far as it is known: the kernel's symbol, 64 bits or a place for each slot, and tiles.
 
     `ahead` is the index of the slot with what the next command reads, which this one only prefetches. `pieces` and
@@ -51,11 +51,11 @@ class Program(Value):
     steps: tuple[Run, ...]
 
 
-Run = Bound | Program
+Run = BoundCommand | Program
 
 
 @frozen
-class Begun(Value):
+class Initialization(Value):
     """A variable that is initialised with `nbytes` bytes of `initial` while the byte at `started` is 0."""
 
     started: Place
@@ -77,23 +77,23 @@ class Body:
     layers: tuple[tuple[Run, ...], ...]
     codes: tuple[int, ...]
     undo: tuple[Run, ...]
-    beginnings: tuple[Begun, ...]
+    beginnings: tuple[Initialization, ...]
 
     @property
     def commands(self) -> tuple[Run, ...]:
         return tuple(command for layer in self.layers for command in layer)
 
 
-def steps(commands: Iterable[Run]) -> Iterator[Bound]:
+def steps(commands: Iterable[Run]) -> Iterator[BoundCommand]:
     """The commands, with programs replaced by their steps."""
     for command in commands:
-        if isinstance(command, Bound):
+        if isinstance(command, BoundCommand):
             yield command
         else:
             yield from steps(command.steps)
 
 
-def calls(commands: Iterable[Run]) -> Iterator[Bound]:
+def calls(commands: Iterable[Run]) -> Iterator[BoundCommand]:
     """The steps that call kernels."""
     return (step for step in steps(commands) if step.symbol != JUMP.symbol)
 
@@ -103,7 +103,7 @@ def program_bytes(commands: Sequence[Run], threads: int) -> int:
 
     Programs need none: one thread runs them.
     """
-    return ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
+    return ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, BoundCommand))
 
 
 def most_slots(commands: Sequence[Run]) -> int:
