@@ -15,7 +15,7 @@ from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot, most_pieces
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
-from onert_llvm.schedule.cost_model import require
+from onert_llvm.schedule.cost_model import guard
 from onert_llvm.target.isa import Isa
 
 from .command_builder import Lowering
@@ -211,7 +211,7 @@ def _square(most: int, *sizes: int) -> int:
     least, found = min(map(hint, sizes)), 1
     while 2 * found <= min(most, least):
         found *= 2
-    require(all(size >= found for size in sizes))
+    guard(all(size >= found for size in sizes))
     return found
 
 
