@@ -24,7 +24,7 @@ from onert.ir.analysis.inference import declare, shapes_ok
 from onert.ir.dtype import address
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .kernel import Part, Sequence
 from .memory import HOST, require_room
@@ -54,7 +54,7 @@ def work_of_evaluating(op: Op, types: CallTypes) -> int:
 
 
 @frozen(eq=False)
-class EvaluatingKernel(Told):
+class EvaluatingKernel(ByIdentity):
     """A sequence whose operations are evaluated one after the other."""
 
     sequence: Sequence

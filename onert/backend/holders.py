@@ -104,6 +104,6 @@ def _enable() -> None:
 
 _was_enabled: list[None] = []
 """Not empty while a holder here, and nothing else, has disabled garbage collection."""
-UNCOLLECTED = Holders(_disable, _enable)
+GC_PAUSED = Holders(_disable, _enable)
 """Held by code that makes many objects and hardly any cycles (compiling, reading programs, importing): the cyclic
 garbage collector, which visits all objects of the process, is disabled meanwhile."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from attrs import frozen
 
 from onert.ir import Array, Context, Operation, Subgraph
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 from .tensor import Tensors
 
@@ -53,7 +53,7 @@ class Sequence(Value):
 
 
 @frozen(eq=False)
-class Part(Told):
+class Part(ByIdentity):
     """A piece of a bound sequence that can be run alone: its operations, and the call that runs them."""
 
     operations: tuple[int, ...]

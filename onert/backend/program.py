@@ -11,11 +11,11 @@ from attrs import field, frozen
 
 from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
 from onert.ir.errors import printable
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 from .kernel import Kernel, Sequence, StretchedKernel
 from .memory import HOST, ArenaPlan, Memory
-from .residents import Residents
+from .residents import DeviceConstants
 
 if TYPE_CHECKING:
     from onert.ir.symbolic.instructions import Instructions
@@ -110,7 +110,7 @@ class Routine(Value):
 
 
 @frozen(eq=False)
-class Stretch(Told):
+class Stretch(ByIdentity):
     """What programs share that differ only in the lengths of some dimensions.
 
     - `lengths`: where each length is read: the position of an input, and an axis
@@ -153,7 +153,7 @@ class Program(Value):
     recordings: Mapping[str, str] = field(factory=dict)
     max_memory: int | None = None
     max_work: int | None = None
-    residents: Residents = field(factory=Residents, eq=False, repr=False)
+    residents: DeviceConstants = field(factory=DeviceConstants, eq=False, repr=False)
     stretch: Stretch | None = field(default=None, eq=False, repr=False)
 
     @property

@@ -11,7 +11,7 @@ from onert.ir.process.digests import digest
 from .memory import Buffer, Memory, tensor_bytes
 
 
-class Residents:
+class DeviceConstants:
     """Constants shared by all executions of a program and of its specialisations for other input shapes. Each is copied
     into a memory space once, and its memory is freed when the last of these programs is gone.
 

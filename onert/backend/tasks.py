@@ -20,7 +20,7 @@ from weakref import finalize
 
 from onert.ir import BackendError
 
-from .holders import UNCOLLECTED
+from .holders import GC_PAUSED
 
 _T = TypeVar("_T")
 
@@ -232,7 +232,7 @@ def finish() -> None:
     """Accept no more tasks, and wait for those accepted so far. Called before the process ends and collects garbage
     itself."""
     _ENDED.append(None)
-    hold = UNCOLLECTED.hold()
+    hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
         while _UNDONE:
             for task in tuple(_UNDONE):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
-from onert.backend.residents import Residents
+from onert.backend.residents import DeviceConstants
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import choices, support, why_not
@@ -62,7 +62,7 @@ def compilation(
     package: Package,
     options: Options,
     backends: Sequence[Backend],
-    residents: Residents | None = None,
+    residents: DeviceConstants | None = None,
     watch: WatchModel | None = None,
 ) -> Compilation:
     """The compilation of a package for `backends` (loaded, in order of preference). Its programs share `residents`.
@@ -75,7 +75,7 @@ def compilation(
     entry = enter(link(package, linking), options.signature)
     shapes = entry.by_position(options.input_shapes)
     _require_known(options, backends)
-    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents(), watch)
+    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or DeviceConstants(), watch)
 
 
 class Compilation:
@@ -91,7 +91,7 @@ class Compilation:
         options: Options,
         backends: tuple[Backend, ...],
         shapes: Mapping[int, tuple[int, ...]],
-        residents: Residents,
+        residents: DeviceConstants,
         watch: WatchModel | None = None,
     ) -> None:
         self.watch = watch

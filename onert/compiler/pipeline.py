@@ -13,7 +13,7 @@ from onert.compiler.passes.fold_scales import fold_scales
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
-from onert.compiler.passes.fuse_update_row import put_rows
+from onert.compiler.passes.fuse_update_row import fuse_update_row
 from onert.compiler.passes.join_siblings import join_siblings
 from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
@@ -30,7 +30,7 @@ from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
 from onert.compiler.passes.widen import widened
-from onert.compiler.passes.windows.grouped_conv_to_depthwise import channels_alone
+from onert.compiler.passes.windows.grouped_conv_to_depthwise import grouped_conv_to_depthwise
 from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,
     fold_constants,
-    channels_alone,
+    grouped_conv_to_depthwise,
     move_transposes,
     merge_transposes,
     merge_blocks,
@@ -65,7 +65,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fold_scales,
     pick_rows,
     fuse_activation,
-    put_rows,
+    fuse_update_row,
     remove_dead,
 )
 """Run in this order, repeatedly until none changes anything. Each can be disabled by name."""

@@ -13,7 +13,7 @@ import numpy as np
 from onert.backend import HOST
 from onert.ir import Array, ExecutionError
 
-from .exclusive import BusyError, Turns
+from .exclusive import BusyError, Serial
 
 
 class Tenant(Protocol):
@@ -40,8 +40,8 @@ class SharedArena:
         self._thread = current_thread()
         self._buffer = HOST.allocate(0)
         self._tenants: WeakSet[Tenant] = WeakSet()
-        self._turns = Turns()
-        self._tenancy = Turns()  # any thread may close an execution
+        self._turns = Serial()
+        self._tenancy = Serial()  # any thread may close an execution
 
     @property
     def nbytes(self) -> int:

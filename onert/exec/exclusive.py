@@ -144,7 +144,7 @@ def _one_by_one() -> Body:
         del call  # releases what it refers to before the next call
 
 
-class Turns:
+class Serial:
     """Short pieces of work that threads do one at a time."""
 
     __slots__ = ("_exclusive",)

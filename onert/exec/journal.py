@@ -10,7 +10,7 @@ from onert.backend import HOST, Program, Tensor, Tensors
 from onert.ir import Array, Effect, Subgraph
 from onert.ir.dtype import address
 from onert.ir.process.imports import module
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 if TYPE_CHECKING:
     from onert.ir.ops.data_movement.part_update import Record
@@ -64,7 +64,7 @@ class Journal:
 
 
 @frozen(eq=False)
-class Kept(Told):
+class OverwrittenPart(ByIdentity):
     """The data overwritten by one in-place update: `part` of `source` at `places`, if `taken` says that it was saved.
 
     `result` is the update's result. If it is in different memory, nothing was overwritten.
@@ -88,10 +88,10 @@ class Kept(Told):
 
 
 @frozen(eq=False)
-class Undo(Told):
+class Undo(ByIdentity):
     """The records of a run in the order of its updates."""
 
-    records: tuple[Kept, ...]
+    records: tuple[OverwrittenPart, ...]
 
     def __call__(self) -> None:
         """Restore the state from before the run. If a call is interrupted, the next one completes it."""
@@ -111,7 +111,7 @@ def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
             own = [tensors[i] for i in (operation.used[0], update, part, *starts, taken)]
             if all(tensor.memory.name == HOST.name for tensor in own):
                 source, result, old, *places, flag = own
-                found.append(Kept(source, result, old, tuple(places), flag, operation.op))
+                found.append(OverwrittenPart(source, result, old, tuple(places), flag, operation.op))
     return Undo(tuple(found))
 
 

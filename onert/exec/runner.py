@@ -12,7 +12,7 @@ from onert.backend import Program, TensorInfo
 from onert.backend.tasks import Pool, Task
 from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .arguments import Usual, copied
 from .context import Instance
@@ -44,7 +44,7 @@ class Fit(Protocol):
 
 
 @frozen(eq=False)
-class Fixed(Told):
+class Fixed(ByIdentity):
     """A `Fit` of a compiled program for fixed shapes."""
 
     program: Program
@@ -63,7 +63,7 @@ class Fixed(Told):
 
 
 @define(eq=False)
-class Setup(Told):
+class Setup(ByIdentity):
     """A program with its memory, and what its user set: the positions of inputs in `given`; source and target of inputs
     `copied` before each run; the execution's buffers for these in `own_inputs`; outputs with a user's buffer in
     `own_outputs`; whether a run has begun, so that outputs have elements, in `ran`; the inputs that the last `run`

@@ -18,7 +18,7 @@ from onert.ir import Array, Effect, Package
 from .device_config import DeviceConfig
 from .device_info import DeviceInfo
 from .errors import NetworkExistsError, NetworkNotFoundError, OutOfDeviceMemoryError
-from .line import Call, Line, Made
+from .line import Call, Made, SharedQueue
 from .memory import program_memory
 from .trace import HostTrace
 
@@ -226,12 +226,12 @@ class DeviceManager:
         """
         raise NotImplementedError
 
-    def serve(self, line: Line, at: int) -> bool:
+    def serve(self, line: SharedQueue, at: int) -> bool:
         """As device `at` of a line, run calls that wait at the line's other devices whenever this one is idle. Returns
         False if the device does not support that; it then gets no offers."""
         return False
 
-    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+    def offer(self, line: SharedQueue, at: int, priority: int, made: Made) -> int:
         """Queue a call that the line's other devices may take first. Returns the number of the call. Raises
         RequestRefusedError if the device was stopped."""
         raise NotImplementedError

@@ -22,7 +22,7 @@ class Offer:
 
     __slots__ = ("_made", "_owned", "line")
 
-    def __init__(self, line: Line, made: Made, owned: list[None]) -> None:
+    def __init__(self, line: SharedQueue, made: Made, owned: list[None]) -> None:
         self.line = line
         self._made = [made]
         self._owned = owned
@@ -48,7 +48,7 @@ class Offer:
         return found
 
 
-class Line:
+class SharedQueue:
     """The offers of several workers, ordered by priority (lowest first) and then by arrival.
 
     Each offer is also in its owner's queue, so none is lost if a worker misses it here. Taken offers are dropped when

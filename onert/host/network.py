@@ -16,7 +16,7 @@ from onert.ir import shape as shapes
 
 from .dag import DAG, DAGNode
 from .device_manager import DeviceManager
-from .line import Line
+from .line import SharedQueue
 from .rules import least_busy
 from .statistics import Counters
 
@@ -41,7 +41,7 @@ class PlacedNode:
         self.functions = tuple(functions)
         self.stateful = stateful
         """Whether runs keep state for later runs of the same sequence."""
-        line = Line() if len(self.devices) > 1 else None
+        line = SharedQueue() if len(self.devices) > 1 else None
         serving = [] if line is None else [device.serve(line, at) for at, device in enumerate(self.devices)]
         self.line = line if serving and all(serving) else None
         """The shared queue from which its devices take each other's waiting runs; None unless all of them serve it."""

@@ -41,7 +41,7 @@ class Value:
         return f"{kind.__qualname__}({', '.join(told)})"
 
 
-class Told:
+class ByIdentity:
     """A base of `attrs.frozen(eq=False)` classes: values are compared by identity and printed by their fields."""
 
     __slots__ = ()

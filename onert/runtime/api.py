@@ -13,13 +13,13 @@ from attrs import evolve, fields, frozen
 
 from onert import compiler, frontend
 from onert.backend import Program
-from onert.backend.holders import UNCOLLECTED
+from onert.backend.holders import GC_PAUSED
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.ir import CompileError, ModelError, Package
 from onert.ir.content import Content
 from onert.ir.process import imports
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 if TYPE_CHECKING:
     from onert.compiler.settings.option_fields import OptionFields
@@ -28,7 +28,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 @frozen(eq=False)
-class Origin(Told):
+class Origin(ByIdentity):
     """A program's `specialize`, with the package and the options from which it was compiled.
 
     A program is pickled as these two: unpickling compiles again, or loads the program from the cache.
@@ -49,7 +49,7 @@ def load(source: Source) -> Package:
     format, or if a package's configuration sets an option that only the user may set.
     """
     content = _content(source)
-    hold = UNCOLLECTED.hold()
+    hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
         package = frontend.load(content, compiler.known)
         _check_config(package, content)
@@ -101,7 +101,7 @@ def compile(  # noqa: A001
         options = options.choose(**overrides)
     chosen = options.with_config(package.config)
     begun = compiler.ahead(package)
-    hold = UNCOLLECTED.hold()
+    hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
         backends = load_backends(chosen.backends)
     if chosen.profiling:

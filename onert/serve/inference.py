@@ -17,7 +17,7 @@ _MAX_TIMEOUT = 3600 * 10**6
 
 
 @frozen(eq=False)
-class Asked:
+class InferenceRequest:
     """A request: inputs for a model, parameters, and the names of the wanted outputs (empty: all)."""
 
     id: str
@@ -27,7 +27,7 @@ class Asked:
 
 
 @frozen(eq=False)
-class Answer:
+class InferenceResponse:
     """The outputs of a model, each as name, datatype (the protocol's name) and array."""
 
     model: str
@@ -37,7 +37,7 @@ class Answer:
 
 
 @frozen
-class Wishes(Value):
+class RequestParameters(Value):
     """The parameters of a request that concern the host.
 
     - `priority`: requests with lower values run first
@@ -52,7 +52,7 @@ class Wishes(Value):
     ends: bool = False
 
 
-def wishes(parameters: Mapping[str, Parameter]) -> Wishes:
+def parse_parameters(parameters: Mapping[str, Parameter]) -> RequestParameters:
     """Parse the parameters `priority`, `timeout` (microseconds), `sequence_id`, `sequence_start` and `sequence_end`.
 
     Other parameters are ignored. Raises ServeError for an invalid value.
@@ -62,7 +62,7 @@ def wishes(parameters: Mapping[str, Parameter]) -> Wishes:
     sequence = parameters.get("sequence_id", 0)
     if not isinstance(sequence, int | str) or (isinstance(sequence, str) and len(sequence) > 200):
         raise bad("parameter 'sequence_id' is invalid, expected a whole number or a string of up to 200 characters")
-    return Wishes(
+    return RequestParameters(
         priority=priority,
         timeout=timeout * MICROSECOND if timeout else None,
         sequence=sequence or None,

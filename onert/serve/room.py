@@ -8,7 +8,7 @@ from .errors import ServeError
 from .serve_config import ServeConfig
 
 
-class Room:
+class ServeLimits:
     """Counts the bytes of all requests in progress, which are limited, and the HTTP connections."""
 
     def __init__(self, limits: ServeConfig) -> None:

@@ -17,7 +17,7 @@ from onert.ir import OnertError
 from .errors import bad, status_of
 from .protocol import proto_form
 from .protocol.messages import SERVICE, message
-from .room import Room
+from .room import ServeLimits
 from .service import Service
 from .stream import Stream
 
@@ -36,7 +36,7 @@ _MOST_TOLD = 4000
 Method = Callable[[Any], Awaitable[Any]]
 
 
-def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.Server:
+def rpc_server(service: Service, room: ServeLimits, ending: asyncio.Event) -> grpc.aio.Server:
     """A server with the protocol's methods, not yet started, for the running event loop. `ending` ends its streams."""
     limits = room.limits
     server = grpc.aio.server(
@@ -85,7 +85,7 @@ def _answering(method: Method) -> Callable[[Any, Any], Awaitable[Any]]:
     return answer
 
 
-async def _infer(service: Service, room: Room, request: Any) -> Any:
+async def _infer(service: Service, room: ServeLimits, request: Any) -> Any:
     nbytes = request.ByteSize()
     room.take(nbytes)
     try:

@@ -22,7 +22,7 @@ from onert.host import ConfigurationError, HostManager
 from .http.app import application
 from .http.connection import Connection
 from .repository import Loading, Repository
-from .room import Room
+from .room import ServeLimits
 from .rpc import rpc_server
 from .serve_config import ServeConfig
 from .service import Service
@@ -116,7 +116,7 @@ class Server:
         http: _HttpServer | None = None
         calls: grpc.aio.Server | None = None
         bound = self._bound()
-        room = Room(self.config)
+        room = ServeLimits(self.config)
         try:
             if self.config.grpc_port is not None:
                 calls = rpc_server(self.service, room, self._ending)
@@ -176,7 +176,7 @@ def _bind_calls(calls: grpc.aio.Server, config: ServeConfig) -> int:
     return port
 
 
-def _uvicorn(service: Service, room: Room) -> uvicorn.Config:
+def _uvicorn(service: Service, room: ServeLimits) -> uvicorn.Config:
     config = room.limits
     protocol: Any = partial(Connection, room)
     return uvicorn.Config(

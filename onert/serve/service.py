@@ -18,7 +18,7 @@ from onert.host import HostManager, NetworkStatistics
 from .configuration import configuration
 from .datatypes import dimensions, name_of
 from .errors import ServeError, bad
-from .inference import Answer, Asked, wishes
+from .inference import InferenceRequest, InferenceResponse, parse_parameters
 from .repository import READY, Repository
 
 NAME = "onert"
@@ -115,11 +115,13 @@ class Service:
         finally:
             self.under_way -= 1
 
-    async def infer(self, name: str, version: str, asked: Asked, *, alone: bool = False) -> Answer:
+    async def infer(
+        self, name: str, version: str, asked: InferenceRequest, *, alone: bool = False
+    ) -> InferenceResponse:
         """Run an inference. `alone`: there is no other connection of the same kind. Raises errors of the host, and
         ServeError if the inputs or outputs do not match the model."""
         self.require(name, version)
-        wanted = wishes(asked.parameters)
+        wanted = parse_parameters(asked.parameters)
         if wanted.begins and wanted.sequence is not None:
             self.host.end_sequence(name, wanted.sequence)
         dag = self.host.get_network_dag(name)
@@ -134,7 +136,7 @@ class Service:
         if wanted.ends and wanted.sequence is not None:
             self.host.end_sequence(name, wanted.sequence)
         self._last[name] = round(time() * 1000)
-        return Answer(
+        return InferenceResponse(
             name, VERSION, asked.id, tuple((info.name, name_of(info.dtype), outputs[info.name]) for info in chosen)
         )
 

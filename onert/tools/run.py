@@ -27,7 +27,7 @@ from onert.ir.process.replacing import replace
 
 from .arguments import CALLED, check, parser, shapes
 from .exits import ended
-from .outputs import Kept, printed_inputs, printed_outputs, save
+from .outputs import CollectedOutputs, printed_inputs, printed_outputs, save
 from .quantize import INTEGERS, quantized_file, require_file
 from .reports.measure import Measurements, phase_lines, write_report
 from .reports.progress import Progress
@@ -115,7 +115,7 @@ def _execute(
         warnings.warn(note, OnertWarning, stacklevel=1)
     last_words: list[str] = []  # of a single item: printed after its outputs
     answers = Answers(options, said, fed, last_words.append if fed.count == 1 and not options.json else say)
-    kept = Kept()
+    kept = CollectedOutputs()
     items: list[dict[str, Any]] = []
     last: Outcome | None = None
     with measured.phase("EXECUTE"), closing(answers):
@@ -205,7 +205,9 @@ def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs:
     return found
 
 
-def _dump(options: argparse.Namespace, program: Program, last: Outcome, kept: Kept, said: ModelMetadata) -> None:
+def _dump(
+    options: argparse.Namespace, program: Program, last: Outcome, kept: CollectedOutputs, said: ModelMetadata
+) -> None:
     """Write the files of --dump (outputs of all items together), --dump:raw and --dump_input:raw (the last item's)."""
     if options.dump is not None:
         shaped = _reshaped(options, program.outputs, kept.whole(program.outputs))

@@ -17,7 +17,7 @@ from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
-from onert.compiler.passes.windows.grouped_conv_to_depthwise import channels_alone
+from onert.compiler.passes.windows.grouped_conv_to_depthwise import grouped_conv_to_depthwise
 from onert.compiler.pipeline import optimize
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
@@ -98,7 +98,7 @@ def test_a_convolution_with_one_group_per_channel_becomes_depthwise(
     d = Draft()
     weight = d.constant(numbers((channels * each, *kernel, 1)))
     graph = d.graph(d.op(Conv2D(padding, stride, stride), d.input(2, *size, channels), weight))
-    after = channels_alone(graph)
+    after = grouped_conv_to_depthwise(graph)
     assert isinstance(ops(after)[0], DepthwiseConv2D if channels > 1 else Conv2D)
     same(graph, after)
 
@@ -110,7 +110,7 @@ def test_a_quantised_grouped_convolution_keeps_its_per_channel_scales() -> None:
     x = d.quantized_input(DType.INT8, Quantization((0.5,), (3,)), 1, 5, 5, 4)
     like = TensorType(DType.INT8, (1, 5, 5, 4), Quantization((0.7,), (-2,)))
     graph = d.graph(d.op(Conv2D(Padding.SAME), x, weight, like=like))
-    after = channels_alone(graph)
+    after = grouped_conv_to_depthwise(graph)
     assert isinstance(ops(after)[0], DepthwiseConv2D)
     assert after.type(after.operations[0].used[1]).quantization == Quantization(scales.scales, (0,) * 4, axis=3)
     same(graph, after)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onert.compiler.passes.fuse_padding import fuse_padding
-from onert.compiler.passes.fuse_update_row import put_rows
+from onert.compiler.passes.fuse_update_row import fuse_update_row
 from onert.compiler.rewrite.edit import only_user
 from onert.ir import DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.contraction.conv import Conv2D
@@ -96,7 +96,7 @@ def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = Fals
     ],
 )
 def test_only_a_row_between_its_neighbours_of_the_same_list_becomes_put_row(graph: Subgraph, becomes_put: bool) -> None:
-    assert ("PutRow" in [o.op.name() for o in put_rows(graph).operations]) is becomes_put
+    assert ("PutRow" in [o.op.name() for o in fuse_update_row(graph).operations]) is becomes_put
 
 
 # ---- readers

@@ -12,7 +12,7 @@ from shared_material import REPOSITORY
 import onert
 from onert.host import ConfigurationError, DeviceConfig, HostManager, HostTrace
 from onert.host.simulation import Station, Workload
-from onert.host.simulation.calibration import FREE, Kept, calibrate, read, write
+from onert.host.simulation.calibration import FREE, Measurements, calibrate, read, write
 from onert.host.simulation.events import Events
 from onert.host.simulation.observed import observed
 from onert.host.simulation.times import Times
@@ -20,7 +20,7 @@ from onert.host.trace import Slice
 from onert.tools.host import main
 
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
-KEPT = Kept({"n": (0.25, 0.5)}, {"n": (0, 1.5)}, 0.125, 0.0625)
+KEPT = Measurements({"n": (0.25, 0.5)}, {"n": (0, 1.5)}, 0.125, 0.0625)
 
 
 def test_a_run_occupies_its_device_from_when_it_could_have_started() -> None:

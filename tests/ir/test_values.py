@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, frozen
 
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 
 @frozen
@@ -20,12 +20,12 @@ class Other(Value):
 
 
 @frozen(eq=False)
-class Place(Told):
+class Place(ByIdentity):
     x: int
 
 
 @define(eq=False)
-class Named(Told):
+class Named(ByIdentity):
     x: int
 
     def __repr__(self) -> str:

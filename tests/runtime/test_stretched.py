@@ -128,13 +128,13 @@ def test_an_interrupted_change_of_length_keeps_the_previous_length(monkeypatch: 
     execution, made, expected = _stretched()
     x = made(9)
     execution.run([x])
-    resize = stretched.Roomy.resize
+    resize = stretched.Resizable.resize
 
     def interrupted(*given: Any) -> Any:
-        monkeypatch.setattr(stretched.Roomy, "resize", resize)
+        monkeypatch.setattr(stretched.Resizable, "resize", resize)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stretched.Roomy, "resize", interrupted)
+    monkeypatch.setattr(stretched.Resizable, "resize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         execution.run([made(11)])
     execution.execute()

@@ -132,11 +132,11 @@ AT_THE_END = """
 import sys
 from onert.tools.exits import ended
 
-class Told:
+class Pair:
     def __del__(self):
         print("deleted")
 
-cycle = Told()
+cycle = Pair()
 cycle.itself = cycle
 sys.exit(ended("tool", lambda: print("done")) if sys.argv[1] == "command" else print("done"))
 """

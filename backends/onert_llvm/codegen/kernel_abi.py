@@ -14,14 +14,14 @@ from typing import Protocol, runtime_checkable
 from attrs import field, frozen
 
 from onert.ir.process.digests import digest
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I64, PTR, Block, Kernel, Module, Type, Val, View
 from onert_llvm.target.isa import Isa
 
 
 @frozen(eq=False)
-class Task(Told):
+class Task(ByIdentity):
     """The slots of a task, as read by a kernel under construction."""
 
     k: Kernel

@@ -17,7 +17,7 @@ from onert.backend.cache import Cache
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.ir.process.forks import Section
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
 from onert_llvm.runtime.loaded_code import are_drivers_loaded, is_loaded
 from onert_llvm.runtime.loaded_code import drivers as linked_drivers
@@ -184,7 +184,7 @@ def _stored(identity: tuple[str, str], made: bytes, store: Cache | None) -> byte
 
 
 @frozen(eq=False)
-class _PendingObject(Told):
+class _PendingObject(ByIdentity):
     """A kernel's object file, found or being generated, and its description."""
 
     identity: tuple[str, str]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from onert.ir import Array
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 from .task_layout import TaskLayout
 
@@ -168,7 +168,7 @@ REPORT_BYTES = 16
 
 
 @frozen(eq=False)
-class Lowered(Told):
+class Lowered(ByIdentity):
     """The result of lowering a sequence: commands in order, packed arrays, bytes of scratch memory, and checks.
 
     Each of the `teams`, sets of threads that run commands side by side, has `scratch` bytes of its own. If there are

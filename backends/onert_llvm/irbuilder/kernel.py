@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from attrs import define, field, frozen
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 from onert_llvm.target.isa import Isa
 
 from .text import Block, Builder, Module, Number, Phi, Value, constant, integer, vector_constant
@@ -17,7 +17,7 @@ from .view import View
 
 
 @define(eq=False)
-class _Scope(Told):
+class _Scope(ByIdentity):
     """The variables' current values in a region. `header` is the block for a loop's phis, None for other regions."""
 
     b: Builder
@@ -53,7 +53,7 @@ class _Scope(Told):
 
 
 @frozen(eq=False)
-class Var(Told):
+class Var(ByIdentity):
     """A mutable register. It lives in the region (function, loop, branch) that created it and in all nested regions."""
 
     k: Kernel

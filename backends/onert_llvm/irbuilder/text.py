@@ -13,7 +13,7 @@ from functools import cache
 
 from attrs import define, field
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .types import I1, I64, PTR, VOID, Sort, Type, vec
 
@@ -53,7 +53,7 @@ class Phi(Value):
 
 
 @define(eq=False)
-class Block(Told):
+class Block(ByIdentity):
     """A basic block: instructions that run in order; the last one may branch."""
 
     name: str

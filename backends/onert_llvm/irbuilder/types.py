@@ -7,7 +7,7 @@ from functools import cache
 
 from attrs import frozen
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 
 class Sort(Enum):
@@ -21,7 +21,7 @@ class Sort(Enum):
 
 
 @frozen(eq=False)
-class Type(Told):
+class Type(ByIdentity):
     """An LLVM type: its text, its suffix in names of intrinsics, the bits of an element, and its lanes.
 
     There is one object for each type, so types are compared by identity.

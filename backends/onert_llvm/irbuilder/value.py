@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import define
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .text import Builder, Number, Value, constant, index, integer, poison, splat, vector_constant, zeros
 from .types import I1, I32, Sort, Type, is_float, size, vec
@@ -31,7 +31,7 @@ def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
 
 
 @define(eq=False)
-class Val(Told):
+class Val(ByIdentity):
     """An SSA value. Arithmetic picks the integer, float or vector instruction from its type; numbers become constants.
 
     For integers, `<`, `>>` and `min` are signed, while `//` and `%` are unsigned. A number or scalar beside a vector is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .text import Builder, Value, constant, integer
 from .types import I32, VOID, Type, size, vec
@@ -12,7 +12,7 @@ from .value import Val, intrinsic, number
 
 
 @define(eq=False)
-class View(Told):
+class View(ByIdentity):
     """A window on elements of one type; `strides` are in elements.
 
     `view[i, j]` moves the window and drops the strides that it used; fewer indices than strides leave a smaller window.

@@ -14,7 +14,7 @@ from attrs import frozen
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 from onert.ir.process import imports
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 from onert_llvm.command.barriers import barriers, has_teams, waits
 from onert_llvm.command.command import (
     CONDITION,
@@ -40,7 +40,7 @@ _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
 
 
 @frozen(eq=False)
-class NativeKernel(Told):
+class NativeKernel(ByIdentity):
     """Commands with the code they call; shared by all executions."""
 
     lowered: Lowered

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from attrs import field, frozen
 
 from onert.ir import BackendError
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .elf import X86_64, Object, Relocation, Symbol, parse
 
@@ -24,7 +24,7 @@ _ARM_STUB = b"\x50\x00\x00\x58\x00\x02\x1f\xd6"  # ldr x16, #8; br x16
 
 
 @frozen(eq=False)
-class Image(Told):
+class Image(ByIdentity):
     """Loaded code. Its addresses are valid as long as the image is alive."""
 
     symbols: Mapping[str, int]

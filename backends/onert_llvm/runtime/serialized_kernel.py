@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer
 from onert_llvm.command.task_layout import TaskLayout
 
@@ -15,7 +15,7 @@ from .native_kernel import NativeKernel
 
 
 @frozen(eq=False)
-class SerializedKernel(Told):
+class SerializedKernel(ByIdentity):
     """A native kernel without addresses: `objects` are object files by the symbol that they define.
 
     `drivers` are the object files of the code that runs the commands.

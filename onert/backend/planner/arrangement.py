@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.backend.planner import PLANNERS
 from onert.ir.symbolic.trace import largest
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .antichain import MOST, heaviest_antichain
 from .claims import Claims, height, neighbours
@@ -20,7 +20,7 @@ MOST_PAIRS = 1 << 21
 
 
 @frozen(eq=False)
-class Arrangement(Told):
+class Arrangement(ByIdentity):
     """Each tensor's offset, the total size, a lower bound for any plan's size, and the planner's name."""
 
     offsets: Sequence[int]

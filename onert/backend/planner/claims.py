@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -16,7 +16,7 @@ Neighbours = Sequence[Sequence[int]]
 
 
 @frozen(eq=False)
-class Claims(Told):
+class Claims(ByIdentity):
     """Tensors that need memory, in the order in which a run defines them.
 
     `sizes` are bytes, multiples of `alignment`, a power of two; offsets must be multiples of it too. `first` and `last`

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Subgraph
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .claims import Integers, Mask
 
@@ -17,7 +17,7 @@ MOST_TENSORS = 1 << 12
 
 
 @frozen(eq=False)
-class Lifetimes(Told):
+class Lifetimes(ByIdentity):
     """First and last moment of each tensor on the timeline, both included."""
 
     first: Integers
@@ -66,7 +66,7 @@ def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
 
 
 @frozen(eq=False)
-class PartialOrder(Told):
+class PartialOrder(ByIdentity):
     """`before[a, b]`: whether all uses of tensor `a` precede the definition of tensor `b` in every valid order."""
 
     before: Mask

@@ -18,7 +18,7 @@ Scalars = tuple[int | str, ...]
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
-def put_rows(subgraph: Subgraph) -> Subgraph:
+def fuse_update_row(subgraph: Subgraph) -> Subgraph:
     """Replace a concatenation of a list's rows before index i, one row, and the list's rows after i by `PutRow`.
 
     The result is the same if i is a valid index. Any other index breaks a rule of `PutRow`, as it does of the slices

@@ -10,8 +10,8 @@ from typing import Any
 from attrs import evolve
 
 from onert.backend import Backend, Program
-from onert.backend.holders import UNCOLLECTED
-from onert.backend.residents import Residents
+from onert.backend.holders import GC_PAUSED
+from onert.backend.residents import DeviceConstants
 from onert.compiler.options import Options
 from onert.ir import Package
 from onert.ir.process import imports
@@ -35,17 +35,17 @@ def compile(  # noqa: A001
     """
     options = options.with_config(package.config)
     place = program_entry(package, options, backends)
-    later: list[Residents] = []
+    later: list[DeviceConstants] = []
     compilation = cache(lambda: _compiler().compilation(package, options, backends, *later))
     if place is not None:
-        hold = UNCOLLECTED.hold()
+        hold = GC_PAUSED.hold()
         with hold.ended(), hold.ended(), hold:
             found = place.load(_uncollected(lambda shapes: compilation().specialize(shapes)), begun)
         if found is not None:
             later.append(found.residents)
             return found
     start = perf_counter()
-    hold = UNCOLLECTED.hold()
+    hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
         program: Program = compilation().first()
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
@@ -58,7 +58,7 @@ def _uncollected(specialize: Specialize) -> Specialize:
     """Wrap a `specialize` function so that the garbage collector does not run meanwhile."""
 
     def specialized(shapes: Mapping[int, tuple[int, ...]]) -> Program:
-        hold = UNCOLLECTED.hold()
+        hold = GC_PAUSED.hold()
         with hold.ended(), hold.ended(), hold:
             return specialize(shapes)
 

@@ -23,7 +23,7 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory
-from onert.backend.residents import Residents
+from onert.backend.residents import DeviceConstants
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
@@ -31,7 +31,7 @@ from onert.ir import Constant, OnertError, Package
 from onert.ir.content import Content
 from onert.ir.process.cached import cached
 from onert.ir.process.digests import SIZE
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from . import key as keys
 from .decoding import DecodeError, decode
@@ -47,7 +47,7 @@ _ALIGNMENT = 64
 
 
 @frozen(eq=False)
-class ProgramEntry(Told):
+class ProgramEntry(ByIdentity):
     """The cache entry of one package's program for one set of options; `parts` is what it takes from the package.
 
     `key` reads the whole package. `outline` is a key of a part of it: an empty entry under that key says that a program
@@ -136,7 +136,7 @@ def revived(
         return evolve(bare, steps=tuple(steps))
 
     routines = tuple(routine(*each) for each in zip(program.routines, kernels, strict=True))
-    return evolve(program, routines=routines, specialize=specialize, residents=Residents(), stretch=None)
+    return evolve(program, routines=routines, specialize=specialize, residents=DeviceConstants(), stretch=None)
 
 
 def bare(program: Program) -> Program:

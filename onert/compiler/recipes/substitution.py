@@ -12,12 +12,12 @@ import attrs
 import numpy as np
 
 from onert.backend import HOST, Backend
-from onert.backend.residents import Residents
+from onert.backend.residents import DeviceConstants
 from onert.ir import Constant, Operand, TensorType
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, OneLengthError, Symbolic, Trace
 
-_LEAVES = (int, float, complex, str, bytes, Enum, np.dtype, np.generic, Backend, type(HOST), Residents, type)
+_LEAVES = (int, float, complex, str, bytes, Enum, np.dtype, np.generic, Backend, type(HOST), DeviceConstants, type)
 _Made = Callable[[list[Any]], Any]
 
 

@@ -36,7 +36,7 @@ from onert.ir import (
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 Key = tuple[str, str]
 """Container and name of a variable."""
@@ -60,7 +60,7 @@ def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
 
 
 @define(eq=False)
-class _Conversion(Told):
+class _Conversion(ByIdentity):
     """The conversion of a subgraph, operation by operation.
 
     `handles` has the variable of each handle operand, `initial` the initial values, `variables` the operands that are

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert.exec.frames.frame import Frame
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 
 def _nothing() -> None:
@@ -15,7 +15,7 @@ def _nothing() -> None:
 
 
 @frozen(eq=False)
-class Executor(Told):
+class Executor(ByIdentity):
     """`run` runs the steps of a frame once.
 
     `settle` waits until no step is running any more, after a signal handler has interrupted a run.

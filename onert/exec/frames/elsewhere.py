@@ -8,7 +8,7 @@ from contextlib import suppress
 from attrs import frozen
 
 from onert.backend import HOST, Enqueues, Event, Queue, Routine, Tensor, queue_of, tensor_bytes
-from onert.backend.residents import Residents
+from onert.backend.residents import DeviceConstants
 from onert.ir import Array, Context, OnertError
 from onert.ir.ops.data_movement.permute import Permute
 
@@ -29,7 +29,7 @@ class ElsewhereFrame(Frame):
         context: Context,
         execute: Callable[[Frame], None],
         watch: Watch | None,
-        residents: Residents,
+        residents: DeviceConstants,
         in_order: bool,
     ) -> None:
         self._residents = residents

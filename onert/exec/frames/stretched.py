@@ -43,7 +43,7 @@ class Resized(Tensor):
     type = property(_type_now, _retype)
 
 
-class Roomy(Resized):
+class Resizable(Resized):
     """An input or output with its own memory, large enough for the longest lengths; `is_own` says whether it is used.
 
     `view` is that memory as an array of the current shape.
@@ -87,7 +87,7 @@ class Roomy(Resized):
 class StretchedFrame(Frame):
     """A frame that `become` changes to other lengths, by changing numbers in the commands that kernels run.
 
-    Inputs and outputs are `Roomy`, in their own memory unless they are placed elsewhere. `lengths` are those that the
+    Inputs and outputs are `Resizable`, in their own memory unless placed elsewhere. `lengths` are those that the
     commands, and the tensors of inputs and outputs, are set up for; None while they change. All other tensors keep the
     types of the first lengths: only kernels use them, and kernels use only their addresses, which are the same for all
     lengths.
@@ -113,12 +113,12 @@ class StretchedFrame(Frame):
         opened = {
             i: [axis for axis, (register, _) in enumerate(dims) if register >= 0] for i, dims in stretch.shapes.items()
         }
-        self.roomy: dict[int, Roomy] = {}
+        self.roomy: dict[int, Resizable] = {}
         """The inputs and outputs with their own memory, by operand."""
         for i, nbytes in stretch.capacities.items():
             if roots.get(i, i) == i:
                 room = touched(HOST.allocate(nbytes))
-                self._tensors[i] = self.roomy[i] = Roomy(self._tensors[i], room, opens_rows=opened[i] == [0])
+                self._tensors[i] = self.roomy[i] = Resizable(self._tensors[i], room, opens_rows=opened[i] == [0])
         inputs = frozenset(routine.subgraph.inputs)
         self._shapes = [
             (
@@ -184,7 +184,7 @@ class StretchedFrame(Frame):
         self.lengths = lengths
         return True
 
-    def _lie(self, tensor: Roomy, stay: bool) -> None:
+    def _lie(self, tensor: Resizable, stay: bool) -> None:
         """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`."""
         buffer = tensor.buffer
         if buffer is None or buffer.shape != tensor.shape or not stay:

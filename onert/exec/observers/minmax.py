@@ -11,7 +11,7 @@ import numpy as np
 from attrs import define
 
 from onert.backend import Program, Tensor, Tensors
-from onert.exec.exclusive import Turns
+from onert.exec.exclusive import Serial
 from onert.ir import Array, ExecutionError, Subgraph, dequantize
 from onert.ir.process.replacing import replace
 
@@ -40,7 +40,7 @@ class MinMax(Observer):
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else Path(path)
         self.ranges: dict[str, Range] = {}
-        self._turns = Turns()
+        self._turns = Serial()
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
         subgraph = program.main.subgraph

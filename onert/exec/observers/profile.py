@@ -7,7 +7,7 @@ from functools import partial
 from attrs import define, frozen
 
 from onert.backend import Tensors
-from onert.exec.exclusive import Turns
+from onert.exec.exclusive import Serial
 from onert.ir.value import Value
 
 from .observer import Observer, Work
@@ -47,7 +47,7 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self._totals: dict[tuple[int, tuple[int, ...]], _Total] = {}
-        self._turns = Turns()
+        self._turns = Serial()
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
         self._turns(partial(self._add, work, end - start))

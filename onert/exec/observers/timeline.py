@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from attrs import frozen
 
 from onert.backend import HOST, Program, Routine, Tensors
-from onert.exec.exclusive import Turns
+from onert.exec.exclusive import Serial
 from onert.ir.value import Value
 
 from .observer import Observer, Work
@@ -35,7 +35,7 @@ class MemoryTimeline(Observer):
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._in_use: dict[int, _InUse] = {}  # by the id of a frame's tensors, which outlive a run
-        self._turns = Turns()
+        self._turns = Serial()
 
     @property
     def peaks(self) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from attrs import define
 
 from onert.backend import Tensors
 from onert.compiler.report.tables import Table
-from onert.exec.exclusive import Turns
+from onert.exec.exclusive import Serial
 from onert.exec.observers import Observer
 from onert.exec.observers.observer import Work
 from onert.flow.compiled import Compiled, Step
@@ -31,7 +31,7 @@ class Profile(Observer):
         self._runs = 0
         self._nanoseconds = 0
         self._totals: dict[tuple[int, ...], _Total] = {}
-        self._turns = Turns()
+        self._turns = Serial()
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
         if work.routine.subgraph.operations:

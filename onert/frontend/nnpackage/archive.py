@@ -12,7 +12,7 @@ from onert.frontend.files import contained_path, open_file, path_in
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.content import Held, Source
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 from .zip_archive import ZipArchive, open_zip_archive
 
@@ -68,7 +68,7 @@ class Directory(Value):
 
 
 @frozen(eq=False)
-class Zip(Told):
+class Zip(ByIdentity):
     """A package as a zip archive; its files may be in one top-level folder."""
 
     files: ZipArchive

@@ -19,7 +19,7 @@ from attrs import frozen
 from onert.frontend.files import is_directory, open_file
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, ModelError
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .package import open_archive
 from .zip_archive import FLOOR, RATIO, open_zip_archive
@@ -31,7 +31,7 @@ _NUMPY = b"\x93NUMPY"
 
 
 @frozen(eq=False)
-class TestCase(Told):
+class TestCase(ByIdentity):
     """Inputs and expected outputs in the package's order."""
 
     __test__ = False  # keeps pytest from collecting it

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 try:
     import lzma
@@ -75,7 +75,7 @@ class Decoder(Protocol):
 
 
 @frozen(eq=False)
-class ZipArchive(Told):
+class ZipArchive(ByIdentity):
     """The files of an archive by name. Each is unpacked at most once."""
 
     data: Data

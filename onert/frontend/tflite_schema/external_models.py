@@ -12,7 +12,7 @@ from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
 from onert.ir.process.budget import Budget
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 MAX_DEPTH = 8
 MAX_SUBGRAPHS = 1 << 12
@@ -30,7 +30,7 @@ class Chain(Value):
 
 
 @frozen(eq=False)
-class ExternalModels(Told):
+class ExternalModels(ByIdentity):
     """The files beside a model, and the subgraphs appended to the model from them.
 
     `path` is the model's own file, None for a model in memory; `own` is the number of its own subgraphs. Only files in

@@ -14,7 +14,7 @@ from onert.ir import shape as shapes
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
-from onert.ir.value import Told, Value
+from onert.ir.value import ByIdentity, Value
 
 from .blockwise_weights import BLOCKS, LENGTH, Block, decode
 from .element_types import DTYPES, packed_bytes, strings, unpack
@@ -31,7 +31,7 @@ _UNPACKING = "unpacking its constants"
 
 
 @frozen(eq=False)
-class Buffers(Told):
+class Buffers(ByIdentity):
     """The buffers of a model, stored in the flatbuffer, or after it if `offset` is set."""
 
     data: Data

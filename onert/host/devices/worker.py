@@ -12,7 +12,7 @@ from typing import Any
 from weakref import ref
 
 from onert.host.errors import DeviceLostError, HostError, RequestRefusedError
-from onert.host.line import Call, Done, Line, Made, Offer
+from onert.host.line import Call, Done, Made, Offer, SharedQueue
 from onert.ir.process.forks import forgotten_by
 
 _LOGGER = logging.getLogger("onert.host")
@@ -49,7 +49,7 @@ class Worker:
         self._heap: list[tuple[int, int, Call, Done] | tuple[int, int, Offer, int]] = []
         self._taken: list[None] = []
         """One element for each call in the heap that other workers took."""
-        self._lines: dict[ref[Line], int] = {}
+        self._lines: dict[ref[SharedQueue], int] = {}
         """The lines that it serves, and its number in each."""
         self._tokens: SimpleQueue[None] = SimpleQueue()
         self._end: list[HostError] = []
@@ -128,12 +128,12 @@ class Worker:
         assert not isinstance(call, Offer)
         return call, done
 
-    def serve(self, line: Line, at: int) -> None:
+    def serve(self, line: SharedQueue, at: int) -> None:
         """As worker `at` of a line, take its calls whenever this worker is idle."""
         lines = self._lines
         lines[ref(line, lambda gone: lines.pop(gone, None))] = at
 
-    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+    def offer(self, line: SharedQueue, at: int, priority: int, made: Made) -> int:
         """Like `submit`, as worker `at` of a line, for a call that the line's other workers may take."""
         if self._end:
             raise self._end[0]

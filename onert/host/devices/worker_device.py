@@ -7,7 +7,7 @@ from functools import partial
 
 from onert.host.device_config import DeviceConfig
 from onert.host.device_manager import DeviceManager, Done, Result
-from onert.host.line import Call, Line, Made
+from onert.host.line import Call, Made, SharedQueue
 from onert.ir import Array
 
 from .worker import Worker
@@ -49,11 +49,11 @@ class WorkerDevice(DeviceManager):
     ) -> int:
         return self._thread.submit(priority, partial(self._run_of(name), inputs, session), done)
 
-    def serve(self, line: Line, at: int) -> bool:
+    def serve(self, line: SharedQueue, at: int) -> bool:
         self._thread.serve(line, at)
         return True
 
-    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+    def offer(self, line: SharedQueue, at: int, priority: int, made: Made) -> int:
         return self._thread.offer(line, at, priority, made)
 
     def call(self, name: str, inputs: Sequence[Array]) -> Call:

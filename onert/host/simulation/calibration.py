@@ -36,7 +36,7 @@ _MOST = 1_000_000
 
 
 @frozen
-class Kept(Value):
+class Measurements(Value):
     """The measurements of a network.
 
     - `seconds`: for each sub-network, how long each of its runs occupied a device; `idle`: how long the device had been
@@ -56,7 +56,7 @@ def numbers(info: TensorInfo, rng: np.random.Generator) -> Array:
     return rng.uniform(-1, 1, shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
 
 
-def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Kept:
+def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Measurements:
     """Measure for `seconds` seconds how long a network's runs occupy devices.
 
     Requests arrive at random; their rate alternates between a quarter and 65 % of the devices' capacity. The host must
@@ -71,7 +71,7 @@ def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Ke
     gaps = [rng.exponential(1 / rate, max(2, round(rate * spell))) for rate in rates]
     found = observe(host, name, inputs, np.cumsum(np.concatenate(gaps)))
     kept, idle = ({name: tuple(each.tolist()) for name, each in side.items()} for side in (found.kept, found.idle))
-    return Kept(kept, idle, found.around, found.after)
+    return Measurements(kept, idle, found.around, found.after)
 
 
 def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
@@ -85,7 +85,7 @@ def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
     return best
 
 
-def write(path: str | os.PathLike[str], found: Mapping[str, Kept]) -> None:
+def write(path: str | os.PathLike[str], found: Mapping[str, Measurements]) -> None:
     """Write measurements by network name. Raises ConfigurationError if that fails."""
     try:
         replace(Path(path), (json.dumps({name: asdict(kept) for name, kept in found.items()}).encode(),))
@@ -93,7 +93,7 @@ def write(path: str | os.PathLike[str], found: Mapping[str, Kept]) -> None:
         raise ConfigurationError(f"{path}: the times cannot be written: {error.strerror or error}") from error
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Kept]:
+def read(path: str | os.PathLike[str]) -> dict[str, Measurements]:
     """Read a file written by `write`. Raises ConfigurationError for anything else."""
     try:
         document = json.loads(Path(path).read_bytes())
@@ -104,7 +104,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Kept]:
         raise ConfigurationError(f"{path} was not written by `onert_host measure`: {error}") from error
 
 
-def _kept(table: Mapping[str, Any]) -> Kept:
+def _kept(table: Mapping[str, Any]) -> Measurements:
     seconds, idle = (
         {name: tuple(map(_second, times)) for name, times in table[side].items()} for side in ("seconds", "idle")
     )
@@ -112,7 +112,7 @@ def _kept(table: Mapping[str, Any]) -> Kept:
         raise ValueError(f"it has no times, or more than {_MOST}")
     if {name: len(times) for name, times in seconds.items()} != {name: len(times) for name, times in idle.items()}:
         raise ValueError("the numbers of run times and idle times differ")
-    return Kept(seconds, idle, _second(table["around"]), _second(table["after"]))
+    return Measurements(seconds, idle, _second(table["around"]), _second(table["after"]))
 
 
 def _second(value: Any) -> float:

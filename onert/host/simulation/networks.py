@@ -23,7 +23,7 @@ from onert.host.placement import Wanted, batched, instances, placed
 from onert.ir import Array, Package
 from onert.ir.value import Value
 
-from .calibration import Kept, numbers
+from .calibration import Measurements, numbers
 from .model import Station, Workload
 
 _RUNS = 200
@@ -77,7 +77,7 @@ class Timing(Value):
 
     measured: bool = False
     overhead: float = 30e-6
-    kept: Kept | None = None
+    kept: Measurements | None = None
     seconds: float | None = None
     """The time of a run of an undivided network, if known."""
 
@@ -165,7 +165,7 @@ def _of_size(
     return (sum(roofline(unit_graph(program), device.info)) + timing.overhead,)
 
 
-def _as_kept(name: str, kept: Kept) -> tuple[float, ...]:
+def _as_kept(name: str, kept: Measurements) -> tuple[float, ...]:
     """How long runs of a sub-network occupied devices."""
     found = kept.seconds.get(name)
     if found is None:

@@ -14,7 +14,7 @@ from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig, HostConfig
 from onert.ir.value import Value
 
-from .calibration import Kept, read
+from .calibration import Measurements, read
 from .model import Stream
 from .networks import Link, Timing
 
@@ -153,7 +153,7 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
     )
 
 
-def _kept(path: Path, name: str, where: str) -> Kept:
+def _kept(path: Path, name: str, where: str) -> Measurements:
     """The measurements of a network in a file."""
     found = read(path)
     if name not in found:

@@ -10,7 +10,7 @@ from onert.host.host_manager import HostManager
 from onert.host.placement import Wanted
 from onert.ir import Package
 
-from .calibration import FREE, Kept, calibrate
+from .calibration import FREE, Measurements, calibrate
 from .model import Outcome
 from .networks import described, workload
 from .plan import Plan
@@ -44,7 +44,7 @@ def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
     return simulate(works, plan.host)
 
 
-def measure(plan: Plan, seconds: float) -> dict[str, Kept]:
+def measure(plan: Plan, seconds: float) -> dict[str, Measurements]:
     """Measure for `seconds` seconds each how long the runs of a plan's networks occupy its devices, on this machine.
 
     Each network is measured alone and without batches. Raises errors of devices, loading and partitioning.

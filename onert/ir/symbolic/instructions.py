@@ -18,7 +18,7 @@ import numpy as np
 from attrs import field, frozen
 
 from onert.ir.dtype import Array
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .all_lengths import all_lengths
 from .trace import Trace, where_greater_of
@@ -90,7 +90,7 @@ class NoInstructionError(TypeError):
 
 
 @frozen(eq=False)
-class Instructions(Told):
+class Instructions(ByIdentity):
     """A program that computes the numbers of a trace for other lengths and checks its conditions.
 
     - `code`: the instructions, int32 [count, 6]

@@ -20,7 +20,7 @@ from onert.ir import OnertError
 from onert.serve.errors import bad
 from onert.serve.metrics import metrics, status
 from onert.serve.protocol import json_form
-from onert.serve.room import Room
+from onert.serve.room import ServeLimits
 from onert.serve.service import Service
 
 from .body import Body
@@ -43,7 +43,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Paths:
     """The endpoints of a service."""
 
-    def __init__(self, service: Service, room: Room) -> None:
+    def __init__(self, service: Service, room: ServeLimits) -> None:
         self._service = service
         self._room = room
 
@@ -159,7 +159,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
     return failure(request.method, request.url.path, error)
 
 
-def application(service: Service, room: Room) -> ASGIApp:
+def application(service: Service, room: ServeLimits) -> ASGIApp:
     """The application that uvicorn runs."""
     limits = room.limits
     kinds: tuple[Any, ...] = (OnertError, HTTPException, ClientDisconnect, Exception)

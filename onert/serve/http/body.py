@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from onert.serve.errors import ServeError, bad
-from onert.serve.room import Room
+from onert.serve.room import ServeLimits
 
 _GZIP, _ZLIB = 31, 15
 """zlib's window bits for the two compressed formats."""
@@ -19,7 +19,7 @@ _GZIP, _ZLIB = 31, 15
 class Body:
     """The body of a request, which `async with` keeps as long as it is needed."""
 
-    def __init__(self, headers: Mapping[str, str], receive: Receive, room: Room) -> None:
+    def __init__(self, headers: Mapping[str, str], receive: Receive, room: ServeLimits) -> None:
         self._headers = headers
         self._receive = receive
         self._room = room

@@ -9,7 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from onert.serve.room import Room
+from onert.serve.room import ServeLimits
 
 
 class WholeAnswer:
@@ -52,7 +52,7 @@ class Connection(HttpToolsProtocol):
     - The answer is not read within `body_timeout`.
     """
 
-    def __init__(self, room: Room, **more: Any) -> None:
+    def __init__(self, room: ServeLimits, **more: Any) -> None:
         super().__init__(**more)
         self._room = room
         self._limits = room.limits

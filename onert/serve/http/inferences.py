@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from onert.serve.errors import ServeError, bad
 from onert.serve.protocol import json_form
-from onert.serve.room import Room
+from onert.serve.room import ServeLimits
 from onert.serve.service import Service
 
 from .body import Body
@@ -27,7 +27,7 @@ _BYTES = (b"content-type", b"application/octet-stream")
 class Inferences:
     """Answers inferences, and passes other requests to `app`."""
 
-    def __init__(self, app: ASGIApp, service: Service, room: Room) -> None:
+    def __init__(self, app: ASGIApp, service: Service, room: ServeLimits) -> None:
         self._app = app
         self._service = service
         self._limits = room.limits

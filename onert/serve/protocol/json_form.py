@@ -19,7 +19,7 @@ from attrs import frozen
 from onert.ir import Array
 from onert.serve.datatypes import TYPES, from_bytes, from_list, to_bytes
 from onert.serve.errors import bad
-from onert.serve.inference import Answer, Asked, Parameter
+from onert.serve.inference import InferenceRequest, InferenceResponse, Parameter
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _SHORT = 2048
@@ -60,7 +60,7 @@ class Reader:
     def __init__(self) -> None:
         self._layouts: OrderedDict[bytes, Layout] = OrderedDict()
 
-    def read(self, body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
+    def read(self, body: bytes | bytearray, json_length: int) -> tuple[InferenceRequest, Form]:
         """Parse an inference request. Raises ServeError if it violates the protocol."""
         if json_length > _SHORT:
             return read(body, json_length)
@@ -74,7 +74,7 @@ class Reader:
             self._keep(head, asked, form)
         return asked, form
 
-    def _keep(self, head: bytes, asked: Asked, form: Form) -> None:
+    def _keep(self, head: bytes, asked: InferenceRequest, form: Form) -> None:
         tensors = []
         for each in json.loads(head)["inputs"]:
             size = each.get("parameters", {}).get("binary_data_size")
@@ -86,16 +86,16 @@ class Reader:
             self._layouts.popitem(last=False)
 
 
-def _laid_out(layout: Layout, rest: memoryview) -> tuple[Asked, Form]:
+def _laid_out(layout: Layout, rest: memoryview) -> tuple[InferenceRequest, Form]:
     inputs: dict[str, Array] = {}
     start = 0
     for name, datatype, shape, size in layout.tensors:
         inputs[name] = from_bytes(f"input {name[:200]!r}", datatype, shape, rest[start : start + size])
         start += size
-    return Asked("", inputs, layout.parameters, layout.outputs), layout.form
+    return InferenceRequest("", inputs, layout.parameters, layout.outputs), layout.form
 
 
-def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
+def read(body: bytes | bytearray, json_length: int) -> tuple[InferenceRequest, Form]:
     """Parse an inference request. Raises ServeError if it violates the protocol."""
     document = parsed(memoryview(body)[:json_length])
     rest = memoryview(body)[json_length:]
@@ -120,7 +120,7 @@ def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
     others = parameters.get("binary_data_output", False)
     if not isinstance(others, bool):
         raise bad("parameter 'binary_data_output' is neither true nor false")
-    return Asked(id_, inputs, parameters, outputs), Form(by_name, others)
+    return InferenceRequest(id_, inputs, parameters, outputs), Form(by_name, others)
 
 
 def parsed(data: memoryview | bytearray | bytes) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def refuse_classification(parameters: Mapping[str, Any], place: str) -> None:
             raise bad(f"{place}: parameter {name!r} belongs to an extension that this server does not support")
 
 
-def written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
+def written(answer: InferenceResponse, form: Form) -> tuple[list[bytes], int | None]:
     """The body of an answer in pieces, and the length of its JSON if binary data follows it.
 
     Infinities and NaN, which JSON cannot represent, become null.
@@ -257,7 +257,7 @@ def _head(model: str, version: str, told: tuple[tuple[str, str, tuple[int, ...],
     return _ENCODER.encode({"model_name": model, "model_version": version, "outputs": outputs}).encode()
 
 
-def _written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
+def _written(answer: InferenceResponse, form: Form) -> tuple[list[bytes], int | None]:
     outputs: list[dict[str, Any]] = []
     pieces: list[bytes] = []
     for name, datatype, array in answer.outputs:

@@ -14,7 +14,7 @@ import numpy as np
 from onert.ir import Array, DType
 from onert.serve.datatypes import TYPES, from_bytes, from_list, to_bytes
 from onert.serve.errors import bad
-from onert.serve.inference import Answer, Asked, Parameter
+from onert.serve.inference import InferenceRequest, InferenceResponse, Parameter
 
 from .json_form import checked_shape, refuse_classification
 from .messages import message
@@ -38,7 +38,7 @@ _FIELDS = {
 """The field of `contents` for each datatype. 16-bit floats have none, and are sent as bytes."""
 
 
-def read(request: Any) -> tuple[Asked, bool]:
+def read(request: Any) -> tuple[InferenceRequest, bool]:
     """Parse an inference request. Also returns whether its tensors are bytes. Raises ServeError if it is invalid."""
     raw = request.raw_input_contents
     if not request.inputs:
@@ -52,7 +52,7 @@ def read(request: Any) -> tuple[Asked, bool]:
         inputs[each.name] = _input(each, raw[at] if raw else None)
     for output in request.outputs:
         refuse_classification(parameters(output.parameters), f"output {output.name[:200]!r}")
-    asked = Asked(request.id, inputs, parameters(request.parameters), tuple(o.name for o in request.outputs))
+    asked = InferenceRequest(request.id, inputs, parameters(request.parameters), tuple(o.name for o in request.outputs))
     return asked, bool(raw)
 
 
@@ -113,7 +113,7 @@ def streamed(response: Any) -> Any:
     return _STREAMED(infer_response=response)
 
 
-def written(answer: Answer, *, raw: bool) -> Any:
+def written(answer: InferenceResponse, *, raw: bool) -> Any:
     """The message for an answer, with bytes (`raw`) or with values."""
     made = _RESPONSE(model_name=answer.model, model_version=answer.version, id=answer.id)
     raw = raw or any(datatype not in _FIELDS for _, datatype, _ in answer.outputs)

@@ -32,7 +32,7 @@ PATIENCE = 10
 _OPTIONS = {"executor": str, "num_threads": int, "backends": str, "optimize": bool}
 
 
-class Room:
+class ReportSession:
     """The reports that the server shows, with options chosen in the page. They are made one at a time."""
 
     def __init__(self, sides: Sequence[Side], *, profile: bool) -> None:
@@ -97,7 +97,7 @@ def _read(asked: object) -> tuple[dict[str, Any], bool]:
 class _Answers(BaseHTTPRequestHandler):
     timeout = PATIENCE
     server_version, sys_version = "onert", ""
-    room: Room
+    room: ReportSession
 
     def do_GET(self) -> None:
         if self._refused():
@@ -167,7 +167,7 @@ class _Server(ThreadingHTTPServer):
         """Ignore errors of connections, such as a browser that disconnects early."""
 
 
-def server(room: Room, port: int) -> ThreadingHTTPServer:
+def server(room: ReportSession, port: int) -> ThreadingHTTPServer:
     """A server for the room's page on this machine; port 0 picks a free port. Raises ExecutionError if that fails."""
     try:
         return _Server((ADDRESS, port), type("Answers", (_Answers,), {"room": room}))
@@ -177,7 +177,7 @@ def server(room: Room, port: int) -> ThreadingHTTPServer:
 
 def serve(sides: Sequence[Side], *, port: int, profile: bool) -> None:
     """Serve the page until interrupted."""
-    room = Room(sides, profile=profile)
+    room = ReportSession(sides, profile=profile)
     with server(room, port) as listening:
         print(f"http://{ADDRESS}:{listening.server_address[1]}{room.path} (stop with Ctrl-C)", flush=True)
         listening.serve_forever()

@@ -1,6 +1,6 @@
 """Print outputs and save them to files."""
 
 from .printing import printed_inputs, printed_outputs
-from .saving import SAVED, Kept, save
+from .saving import SAVED, CollectedOutputs, save
 
-__all__ = ["SAVED", "Kept", "printed_inputs", "printed_outputs", "save"]
+__all__ = ["SAVED", "CollectedOutputs", "printed_inputs", "printed_outputs", "save"]

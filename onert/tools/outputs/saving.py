@@ -24,7 +24,7 @@ _TALL = 1 << 14
 
 
 @define(eq=False)
-class Kept:
+class CollectedOutputs:
     """Collects the outputs of all items, to be written together."""
 
     items: list[list[Array]] = field(factory=list)

@@ -12,7 +12,7 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
-def channels_alone(subgraph: Subgraph) -> Subgraph:
+def grouped_conv_to_depthwise(subgraph: Subgraph) -> Subgraph:
     """Replace a convolution with constant filters and one channel per group by a depthwise convolution.
 
     Results stay bit-identical; the filters are transposed. A convolution that quantises its input at run time stays,

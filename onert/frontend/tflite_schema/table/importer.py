@@ -16,13 +16,13 @@ from onert.ir import DType, ModelError, Op, TensorType, unranked
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.process.budget import Budget
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 Member = TypeVar("Member", bound=Enum)
 
 
 @frozen(eq=False)
-class Operator(Told):
+class Operator(ByIdentity):
     """An operator as stored in the file."""
 
     name: str

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.types import TensorType
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
 
@@ -22,7 +22,7 @@ Bounds = tuple[int, int]
 
 
 @frozen(eq=False)
-class Side(Told):
+class Side(ByIdentity):
     """An operand: its stored elements and type."""
 
     array: Array

@@ -14,7 +14,7 @@ from attrs import frozen
 from onert.ir.dtype import Array, DType
 from onert.ir.quant import Quantization, round_half_away
 from onert.ir.types import TensorType
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 TOGETHER = 8
 """The number of elements of a row that LiteRT quantises per vector step."""
@@ -23,7 +23,7 @@ FILTERS = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8})
 
 
 @frozen(eq=False)
-class QuantizedRows(Told):
+class QuantizedRows(ByIdentity):
     """Rows of int8 values: `real = scale * (value - offset)`, with a scale (float32) and an offset (int32) per row."""
 
     values: Array

@@ -13,7 +13,7 @@ import numpy as np
 import onert
 from onert.backend import Program, Tensors
 from onert.backend.tasks import thread_name
-from onert.exec.exclusive import Turns
+from onert.exec.exclusive import Serial
 from onert.exec.observers import MemoryTimeline, Observer, Work
 from onert.ir import OnertError
 from onert.tools.inputs.arrays import random
@@ -37,7 +37,7 @@ class Slices(Observer):
         self.runs: list[list[_Slice]] = []
         self.spans: list[tuple[int, int]] = []
         self.threads: dict[int, str] = {}
-        self._turns = Turns()
+        self._turns = Serial()
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
         self.runs.append([])

@@ -17,7 +17,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.softmax import Softmax
-from onert.ir.value import Told
+from onert.ir.value import ByIdentity
 
 from .rotary import rotary_embedding
 
@@ -50,7 +50,7 @@ def repeat_heads(x: Expression, heads: int) -> Expression:
 
 
 @frozen(eq=False)
-class HeadGroups(Told):
+class HeadGroups(ByIdentity):
     """Grouped-query attention: `heads` query heads share `kv_heads` key and value heads, which are not repeated.
 
     [batch, heads, tokens, n] is computed as [batch, kv_heads, heads / kv_heads, tokens, n], or for one token as
