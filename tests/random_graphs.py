@@ -74,10 +74,6 @@ Draw = Callable[[Draft], None]
 _SAME = 0
 
 
-def _window(d: Draft, size: int, window: int, stride: int) -> int:
-    return -(-size // stride)
-
-
 def convolve(d: Draft) -> None:
     x = d.any()
     window, stride, outputs = int(d.rng.choice((1, 3, 5))), int(d.rng.choice((1, 1, 2))), int(d.rng.integers(1, 24))

@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Build, Meaning, bool]] = {
 }
 
 
-def _twice(net: Any, w: Any, x: Any, given: Array, meaning: Meaning) -> Iterator[tuple[Array, Array]]:
+def _two_runs(net: Any, w: Any, x: Any, given: Array, meaning: Meaning) -> Iterator[tuple[Array, Array]]:
     """The variable's value and the expected value after each of two runs of the cell `f`."""
     data, wanted = net.cell("f").instance(), np.asarray(net[w]).astype("f8")
     if x in net.cell("f"):
@@ -90,7 +90,7 @@ def test_an_assignment_is_in_place_if_nothing_reads_the_old_value_later(case: st
     net = myelin.Compiler(num_threads=threads).compile(flow)
     cell = net.cell("f")
     assert bool(cell.compiled.in_place) is expected
-    for held, wanted in _twice(net, w, x, given, meaning):
+    for held, wanted in _two_runs(net, w, x, given, meaning):
         scale = max(np.abs(wanted).max(), 1)
         np.testing.assert_allclose(held / scale, wanted / scale, rtol=0, atol=2e-6)
 
@@ -225,7 +225,7 @@ def test_rows_are_scatter_added_in_place(case: str) -> None:
     assert [step.kernel for step in cell.compiled.steps][-1] == "AssignAddScatter"
     assert bool(cell.compiled.in_place) is expected
     assert any(field.type.nbytes >= start.nbytes for field in cell.compiled.layout.fields.values()) is not expected
-    for held, wanted in _twice(net, w, x, given, meaning):
+    for held, wanted in _two_runs(net, w, x, given, meaning):
         np.testing.assert_allclose(held, wanted, rtol=1e-5, atol=1e-5)
 
 

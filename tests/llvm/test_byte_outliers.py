@@ -82,17 +82,20 @@ def test_a_window_row_with_outliers_is_repeated_if_its_group_has_room() -> None:
 @pytest.mark.parametrize("group", [2, 4])
 @pytest.mark.parametrize(("taps", "depth"), [(1, 4), (1, 130), (3, 9), (3, 6)])
 def test_bytes_and_outliers_sum_to_the_weights(group: int, taps: int, depth: int) -> None:
+    numbers = 0
     for seed in range(20):
         stored = (_weights((taps, depth, 5), 3, seed).astype(np.int16) - 128).astype(np.int8)
         found = split(stored, ZERO - 128, group)
         if found is None:
             continue
+        numbers += len(found.taps)
         total = found.bytes.astype(np.int64)
         for tap, first, beyond in zip(found.taps, found.firsts, found.beyond, strict=True):
             assert first + group <= depth
             total[tap, first : first + group] += beyond
         np.testing.assert_array_equal(total, stored.astype(np.int64) - (ZERO - 128))
         np.testing.assert_array_equal(total, found.whole)
+    assert numbers > 0
 
 
 def test_weights_without_a_zero_point_or_with_too_many_outliers_are_not_split() -> None:

@@ -23,15 +23,21 @@ KINDS = (
     *(RoiAlign, ScatterNd, ScatterSlices, TopK, Within),
 )
 CASES = [
-    case for module in (movement, onnx, onnx_pictures, places) for case in module.CASES if isinstance(case.op, KINDS)
+    case
+    for module in (movement, onnx, onnx_pictures, places)
+    for case in module.CASES
+    if isinstance(case.op, KINDS) and why_not(subgraph_of(case)) is None
 ]
-ROUNDS = 5
+DRAWS, COMPARED = 60, 5
+"""Mutants drawn at most, and those to compare: mutants that are not valid native subgraphs do not count."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
 def test_a_mutated_case_matches_its_definition_or_is_rejected(case: Case) -> None:
-    chance, isa = random.Random(case.name), runnable()[0]
-    for _ in range(ROUNDS):
+    chance, isa, compared = random.Random(case.name), runnable()[0], 0
+    for _ in range(DRAWS):
+        if compared == COMPARED:
+            break
         changed = mutant(chance, case)
         inputs = [a for i, a in enumerate(changed.inputs) if a is not None and i not in changed.constant]
         try:
@@ -41,6 +47,7 @@ def test_a_mutated_case_matches_its_definition_or_is_rejected(case: Case) -> Non
         types = [operand.type for operand in subgraph.operands]
         if any(not t.is_static or t.nbytes > 1 << 20 for t in types) or why_not(subgraph) is not None:
             continue
+        compared += 1
         try:
             expected = evaluated(subgraph, inputs)
         except RuleError:
@@ -48,4 +55,4 @@ def test_a_mutated_case_matches_its_definition_or_is_rejected(case: Case) -> Non
                 natively(subgraph, inputs, isa)
             continue
         assert_close(natively(subgraph, inputs, isa), expected, where=str(changed))
-    assert case.inputs
+    assert compared > 0
