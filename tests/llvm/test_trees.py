@@ -64,7 +64,7 @@ def test_cyclic_and_very_deep_trees_are_not_native() -> None:
     parts[4] = parts[4].copy()
     parts[4][1] = 0
     graph, _ = single(TreeEnsemble(OUTPUTS), x, *parts, constant=range(1, 11))
-    assert "circle" in str(why_not(graph))
+    assert "cycle" in str(why_not(graph))
     assert _steps(np.append(np.arange(1, 600), -1)) is None
     assert _steps(np.append(np.arange(1, 100), -1)) == 100
 

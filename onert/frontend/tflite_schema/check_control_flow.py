@@ -30,5 +30,5 @@ def check_control_flow(model: Subgraphs) -> None:
     try:
         tuple(graphlib.TopologicalSorter(calls).static_order())
     except graphlib.CycleError as error:
-        circle = " -> ".join(str(i) for i in error.args[1])
-        raise ModelError(f"subgraphs call one another in a cycle: {circle}") from error
+        cycle = " -> ".join(str(i) for i in error.args[1])
+        raise ModelError(f"subgraphs call one another in a cycle: {cycle}") from error
