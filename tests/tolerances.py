@@ -12,7 +12,7 @@ ROUGH = {
     "nmp": 1e-4,  # 6e-5 seen: takes logarithms of values near 0
     "ocr_dr": 5e-4,  # 2.7e-4 seen: quantises activations at run time; one bit may move a letter's score
     "pose_landmark_full": 4e-3,  # 2.2e-3 seen: its mask is a small difference of large sums
-    "selfie_segmentation": 3e-5,  # 1.8e-5 seen: likewise
+    "selfie_segmentation": 6e-5,  # 3.3e-5 seen with eight lanes: likewise
     "style_transfer_quantized_dynamic": 0.15,  # 0.08 seen: quantises activations at run time
 }
 """Models in which sums cancel, or floats are rounded to integers on the way."""

@@ -32,7 +32,7 @@ import onert
 from onert.host import BatchConfig, DeviceConfig, HostManager
 from onert.host.placement import with_open_batch
 from onert.host.simulation import Station, Stream, Workload, simulate
-from onert.host.simulation.calibration import FREE, Kept, calibrate, numbers
+from onert.host.simulation.calibration import FREE, Measurements, calibrate, numbers
 from onert.host.simulation.observed import observe
 from onert.ir import Array
 from onert.serve import ServeConfig, Server
@@ -334,7 +334,7 @@ def simulation(model: Path) -> None:
             shown(f"at {share:.0%} of the most, {PIECES} rounds of {PIECE:g} s", rounds)
 
 
-def simulated(came: Array, kept: Kept) -> tuple[float, ...]:
+def simulated(came: Array, kept: Measurements) -> tuple[float, ...]:
     """The simulated latencies on two devices, with the measured service times."""
     station = Station("n", (0, 1), {1: kept.seconds["n"]}, transfers=(kept.after,), idle=kept.idle["n"])
     (found,) = simulate([Workload("n", (station,), came)], FREE)

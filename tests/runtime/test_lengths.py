@@ -118,13 +118,13 @@ def _megabytes() -> float:
 @pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.long)])
 def test_many_lengths_need_no_more_memory_or_code_than_the_first(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     generated: list[str] = []
-    begun = kernel_compiler._begun
+    begun = kernel_compiler._pending_object
 
     def counted(spec: Any, store: Any) -> Any:
         generated.append(spec.symbol)
         return begun(spec, store)
 
-    monkeypatch.setattr(kernel_compiler, "_begun", counted)
+    monkeypatch.setattr(kernel_compiler, "_pending_object", counted)
     execution = onert.Execution(onert.compile(Package((_rows(),), "made")))
     for n in (*range(1, 61), 240, 1000):  # sizes several times larger may have tiles of their own
         _results(execution, np.ones((n, 8), np.float32))

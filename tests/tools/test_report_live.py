@@ -23,7 +23,7 @@ from shared_material import REPOSITORY
 from onert import frontend
 from onert.compiler import Options
 from onert.tools.model_report.compare import Side
-from onert.tools.model_report.live import ADDRESS, Room, server
+from onert.tools.model_report.live import ADDRESS, ReportSession, server
 
 ASKED = {"executor": "Linear", "num_threads": 1, "backends": "reference", "optimize": True, "profile": False}
 
@@ -31,7 +31,7 @@ ASKED = {"executor": "Linear", "num_threads": 1, "backends": "reference", "optim
 class Served:
     """A running server of a report, and requests to it."""
 
-    def __init__(self, room: Room, port: int, model: Path) -> None:
+    def __init__(self, room: ReportSession, port: int, model: Path) -> None:
         self.room, self.port, self.model = room, port, model
 
     def ask(
@@ -56,7 +56,7 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     model = tmp_path_factory.mktemp("live") / "model.tflite"
     shutil.copy(REPOSITORY / "nnpackage" / "examples" / "digits_float" / "digits_float.tflite", model)
-    room = Room([Side(model, frontend.load(model), Options(num_threads=1))], profile=False)
+    room = ReportSession([Side(model, frontend.load(model), Options(num_threads=1))], profile=False)
     with pytest.MonkeyPatch.context() as patch, server(room, 0) as listening:
         patch.setattr("onert.tools.model_report.report.machine", lambda threads: MACHINE)
         patch.setattr("onert.tools.model_report.times.running.SECONDS", 0.0)
