@@ -94,7 +94,7 @@ def results(package: Package, threads: int) -> Array:
 LAYERS = {
     "windows": (Conv2D(Padding.SAME), (1, 14, 14, 60), (60, 5, 5, 20)),
     "by twos": (Conv2D(Padding.SAME, 2, 2), (1, 28, 28, 60), (60, 3, 3, 20)),
-    "side by side": (Conv2D(Padding.SAME), (1, 14, 14, 48), (48, 3, 3, 8)),
+    "side by side": (Conv2D(Padding.SAME), (1, 14, 14, 48), (48, 3, 3, 4)),
     "minimal filtering": (Conv2D(Padding.SAME), (1, 20, 20, 96), (96, 3, 3, 32)),
     "pixels": (Conv2D(Padding.SAME, activation=Activation.RELU), (1, 40, 40, 60), (80, 1, 1, 12)),
     "pictures": (Conv2D(Padding.SAME), (3, 12, 9, 32), (40, 3, 3, 16)),
