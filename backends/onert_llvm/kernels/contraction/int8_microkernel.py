@@ -18,6 +18,8 @@ from onert_llvm.target.isa import Isa
 
 from .float_microkernel import Accumulators
 
+_AVX2_LANES = 8
+
 MOST_TERMS = (1 << 31) // (255 * 128)
 """The most products of two bytes whose sum fits in 32 bits."""
 
@@ -57,7 +59,10 @@ def multiply_add_int8(
     """
     group, together, terms = k.isa.group, 8 // bits, step_terms(k.isa, bits)
     lanes = k.isa.f32 * group
-    with k.loop(depth // terms) as p:
+    steps, begin = depth // terms, k.index(0)
+    if _widens_pairs(k) and bits == 8 and steps.constant is None:
+        begin = _two_at_once(k, acc, rows, panel, steps, signed, at_step)
+    with k.loop(steps, begin) as p:
         if at_step is not None:
             at_step(p)
         b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
@@ -72,6 +77,41 @@ def multiply_add_int8(
             places = [row[p * terms + first] for row in rows]
             a = [_whole(k, x, group, signed) if count == group else _part(k, x, count, group, signed) for x in places]
             _step(k, acc, a, own)
+
+
+def _widens_pairs(k: Kernel) -> bool:
+    """Whether the target widens bytes to 16 bits and multiplies them in pairs, with AVX2's shuffles."""
+    return k.isa.dot.value.wide and k.isa.triple.startswith("x86_64") and k.isa.f32 == _AVX2_LANES
+
+
+def _two_at_once(
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    steps: Val,
+    signed: bool,
+    at_step: Callable[[Val], None] | None,
+) -> Val:
+    """Emit two pairs of terms per iteration, and return the number of steps done.
+
+    Broadcasting and widening a pair takes two shuffles; four bytes are broadcast by the load and widened together, and
+    one shuffle each then selects a pair.
+    """
+    lanes, done = k.isa.f32, steps // 2 * 2
+    with k.loop(done, step=2) as p:
+        for i in range(2):
+            if at_step is not None:
+                at_step(p + i)
+        both = []
+        for row in rows:
+            four = k.view(row[p * 2].address, I32, 1).load(align=1).splat(lanes // 2).bits(vec(I8, lanes * 2))
+            both.append(four.cast(I16, signed=signed).bits(vec(I32, lanes)))
+        for i in range(2):
+            b = [panel[p + i, j * lanes * 2].load(lanes * 2) for j in range(len(acc[0]))]
+            pair = [lane - lane % 2 + i for lane in range(lanes)]
+            _step(k, acc, [x.shuffle(pair).bits(vec(I16, lanes * 2)) for x in both], b)
+    return done
 
 
 def add_group(k: Kernel, acc: Accumulators, rows: Sequence[View], weights: View, signed: bool) -> None:
