@@ -19,6 +19,7 @@ from onert_llvm.target.isa import Isa
 from .float_microkernel import Accumulators
 
 _AVX2_LANES = 8
+"""32-bit lanes of an AVX2 register."""
 
 MOST_TERMS = (1 << 31) // (255 * 128)
 """The most products of two bytes whose sum fits in 32 bits."""

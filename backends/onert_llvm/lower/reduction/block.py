@@ -57,7 +57,8 @@ def reduction(
         short = isinstance(elements, Plain) and not is_symbolic(block.count) and block.count <= 2 * lowering.isa.f32
         algorithm = ReduceRows(elements, block.count if short and hint(block.outer) >= _MANY_ROWS else 0)
     else:
-        vectors = min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32))
+        # Code is generated for this many registers: a symbolic number becomes a plain one, and a condition.
+        vectors = int(min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32)))
         chunks = -(-block.inner // (vectors * lowering.isa.f32))
         algorithm, tiles = ReduceColumns(elements, vectors), block.outer * chunks
         slots |= {"rows": block.count, "chunks": chunks}
