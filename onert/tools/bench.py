@@ -153,7 +153,7 @@ def geometric_mean(rows: Sequence[Row]) -> float | None:
 
 def show(rows: Sequence[Row], console: Console) -> None:
     table = Table("model", "threads", "runtime")
-    for heading in ("ms", "set-up ms", "onert is faster by"):
+    for heading in ("ms", "set-up ms", "speedup of onert"):
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(

@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--compilations", type=int, default=3)
     given = parser.parse_args()
-    print("| model | threads | before ms | after ms | faster by | compiling before ms | after ms |")
+    print("| model | threads | before ms | after ms | speedup | compile before ms | after ms |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     ratios = []
     for row, ratio in _rows(given):

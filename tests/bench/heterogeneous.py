@@ -72,7 +72,7 @@ def main() -> int:
     out.add_argument("--rounds", type=int, default=60, metavar="N")
     options = out.parse_args()
     packages = [(path.stem, onert.load(path)) for path in options.models] or [("two natures", two_natures())]
-    print("| model | backends | expected us | us | scheduled is faster by | error |")
+    print("| model | backends | expected us | us | speedup when scheduled | error |")
     print("|---|---|---:|---:|---:|---:|")
     for name, package in packages:
         print("\n".join(rows(name, package, options)), flush=True)

@@ -226,7 +226,7 @@ def main() -> None:
     given = out.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     sizes = Sizes()
-    print("| weights | threads | tokens | onert, a second | llama.cpp, a second | faster by |")
+    print("| weights | threads | tokens | onert tokens/s | llama.cpp tokens/s | speedup |")
     print("|---|---:|---|---:|---:|---:|")
     for form in given.forms:
         files = given.folder / f"{form}.tflite", given.folder / f"{form}.gguf"

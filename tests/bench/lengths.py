@@ -69,7 +69,7 @@ def main() -> None:
     for name in ("mixed", "between"):
         order.add_argument(f"--{name}", dest="order", action="store_const", const=name, default="growing")
     chosen = parser.parse_args()
-    print("| model | first result after a new length ms | repeated ms | ratio |\n|---|---:|---:|---:|")
+    print("| model and dimension | new length ms | same length again ms | ratio |\n|---|---:|---:|---:|")
     for model in ALL:
         if (MODELS / model.file).is_file() and (not chosen.names or any(n in model.file for n in chosen.names)):
             first, again, ratio = measured(model, chosen.threads, chosen.count, chosen.order)

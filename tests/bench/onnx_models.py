@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=20.0)
     chosen = parser.parse_args()
-    columns = "onert ms | ONNX Runtime ms | faster by | OpenVINO ms | faster by | than the faster"
+    columns = "onert ms | ONNX Runtime ms | speedup | OpenVINO ms | speedup | lower"
     ratios: dict[int, list[float]] = {int(threads): [] for threads in chosen.threads.split(",")}
     table: dict[tuple[str, int], str] = {}
     for threads in ratios:

@@ -93,16 +93,16 @@ def recurrent(batch: int, units: int) -> tuple[bytes, Feed]:
 
 ROWS = (
     *(
-        (f"{rows} rows by codes of {depth} x {depth}", coded, (rows, depth, depth))
+        (f"MatMulNBits, {rows} rows, {depth} x {depth}", coded, (rows, depth, depth))
         for rows, depth in ((16, 2048), (128, 2048))
     ),
-    *((f"{tokens} tokens, causal", causal, (tokens,)) for tokens in (256, 1024)),
+    *((f"causal attention, {tokens} tokens", causal, (tokens,)) for tokens in (256, 1024)),
     *((f"LSTM, batch of {batch}, {units} units", recurrent, (batch, units)) for batch, units in ((8, 64), (8, 256))),
     *(
-        (f"a token behind {past}, {heads} heads of {own}", attention, (past, heads, own))
+        (f"1 token after {past}, heads: {heads} q, {own} kv", attention, (past, heads, own))
         for past, heads, own in ((127, 8, 2), (511, 8, 2), (1023, 32, 8))
     ),
-    *((f"picks of {count} boxes", picks, (count,)) for count in (100, 2000)),
+    *((f"NonMaxSuppression, {count} boxes", picks, (count,)) for count in (100, 2000)),
 )
 
 
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1")
     parser.add_argument("--seconds", type=float, default=2.0)
     chosen = parser.parse_args()
-    print("| operators | threads | onert us | ONNX Runtime us | faster by |\n|---|---:|---:|---:|---:|")
+    print("| operator | threads | onert us | ONNX Runtime us | speedup |\n|---|---:|---:|---:|---:|")
     for name, write, sizes in ROWS:
         content, feed = write(*sizes)
         for threads in map(int, chosen.threads.split(",")):

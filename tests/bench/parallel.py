@@ -4,8 +4,8 @@
 
 Without MODEL: all shared models, and packages with branches of small kernels (`branchy_models.py`); with `--branchy`
 only the latter. The two alternate in rounds of a few milliseconds, in reverse order every other round. A time is the
-minimum of a round, `ratio` is the median over the rounds of Linear's time to Parallel's, and the next column is the
-ratio of the overall minima. The first row is Linear against itself.
+minimum of a round, `speedup` is the median over the rounds of Linear's time to Parallel's, and `of minima` is the
+ratio of the overall minima. `own plan` means: not Linear's. The first row is Linear against itself.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main() -> int:
     out.add_argument("--seconds", type=float, default=2.0, metavar="S", help="for each model")
     out.add_argument("--branchy", action="store_true")
     options = out.parse_args()
-    print("| model | Linear us | Parallel us | ratio | of the least | side by side |")
+    print("| model | Linear us | Parallel us | speedup | of minima | own plan |")
     print("|---|---:|---:|---:|---:|---|")
     for at, (name, package) in enumerate(packages(options)):
         try:

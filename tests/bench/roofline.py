@@ -134,7 +134,7 @@ def row(path: Path, machine: Machine, rounds: int) -> Found:
 
 
 def table(found: list[Found]) -> Iterator[str]:
-    yield "| model | ms | of the roofline | of which arithmetic |"
+    yield "| model | ms | of the roofline | arithmetic in the bound |"
     yield "|---|---:|---:|---:|"
     for each in found:
         yield f"| {each.name} | {each.milliseconds:.3f} | {each.share:.0%} | {each.arithmetic:.0%} |"

@@ -307,7 +307,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     done = [main(model, shape, arguments) for model, shape in arguments.models]
     titles = (
-        "model | clients | onert_serve, a second | p99 ms | FastAPI, a second | p99 ms | times as many | us a request"
+        "model | clients | onert_serve requests/s | p99 ms | FastAPI requests/s | p99 ms | ratio | CPU us per request"
     )
     print(f"\n| {titles} |\n|---{'|---:' * titles.count('|')}|")
     for lines, _ in done:

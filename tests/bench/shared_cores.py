@@ -140,7 +140,7 @@ def main() -> int:
     paths = options.models or [files[name] for name in MODELS if name in files]
     one, *more = options.threads
     heads = [f"{r} {c} ms" for r in ("onert", "LiteRT") for c in options.threads]
-    heads += [f"{one} by {c}" for c in more] + [f"LiteRT by onert, {c}" for c in options.threads]
+    heads += [f"onert {one} / onert {c}" for c in more] + [f"LiteRT {c} / onert {c}" for c in options.threads]
     print("| model | " + " | ".join(heads) + " |")
     print("|---|" + "---:|" * len(heads))
     with contextlib.nullcontext() if options.free else spinning(options.apart):

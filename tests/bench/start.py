@@ -185,7 +185,7 @@ def table(title: str, runs: Mapping[str, Sequence[Run]], peer: str, unit: float,
     """A row for each program; `unit` is the unit of the times, in seconds."""
     name = {1.0: "s", 1e-3: "ms", 1e-6: "us"}[unit]
     yield f"\n{title}\n"
-    yield f"| | {name} | {name} CPU | to {peer} |" + (f" MiB | to {peer} |" if memory else "")
+    yield f"| | {name} | CPU {name} | ratio to {peer} |" + (f" peak MiB | ratio to {peer} |" if memory else "")
     yield "|---|---|---|---|" + ("---|---|" if memory else "")
     walls = {label: [r.wall for r in some] for label, some in runs.items()}
     sizes = {label: [r.memory for r in some] for label, some in runs.items()}

@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=2.0)
     chosen = parser.parse_args()
-    print(f"| trees | levels | targets | rows | threads | onert ms | ONNX Runtime ms | faster by |\n|{'---:|' * 8}")
+    print(f"| trees | levels | targets | rows | threads | onert ms | ONNX Runtime ms | speedup |\n|{'---:|' * 8}")
     for ensemble in ENSEMBLES:
         content = forest(*ensemble)
         for rows in (1, 100, 2000):
