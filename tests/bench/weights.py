@@ -93,7 +93,7 @@ def main() -> None:
     peak = Peak(True)
     start = np.full(CHAINS * isa.f32, 0.5, np.float32)
     products, products_work = runner.bind(peak, trips, {"out": start}), peak.operations(isa) * trips
-    print("| weights | one row, GB/s | of what can be read | 128 rows, G/s | of the peak |")
+    print("| weights | one row, GB/s | of the bandwidth | 128 rows, G/s | of the peak |")
     print("|---|---:|---:|---:|---:|")
     for name, dtype, run in (
         ("int8", DType.INT8, None),
