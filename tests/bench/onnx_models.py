@@ -3,9 +3,9 @@
     python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [NAME ...]
 
 Without NAME: every shared model of `test_onnx_models`, with the shapes given there, and `MORE`. NAME selects the models
-whose file name contains it. Ratios are medians over the rounds, as in `onert_bench`; the last column is the ratio to
-the faster peer. A peer that cannot read a model has no entry. The table is printed when everything is measured, ready
-for docs/performance.md; until then each row goes to standard error.
+whose file name contains it. A cell has a value for each number of threads. Ratios are medians over the rounds, as in
+`onert_bench`; the last column is the ratio to the faster peer. A peer that cannot read a model has no entry. The table
+is printed when everything is measured, ready for docs/performance.md; until then each row goes to standard error.
 """
 
 from __future__ import annotations
@@ -89,21 +89,23 @@ def main() -> None:
     chosen = parser.parse_args()
     columns = "onert ms | ONNX Runtime ms | speedup | OpenVINO ms | speedup | lower"
     ratios: dict[int, list[float]] = {int(threads): [] for threads in chosen.threads.split(",")}
-    table: dict[tuple[str, int], str] = {}
-    for threads in ratios:
-        for name, shapes in rows(chosen.names):
-            path = MODELS / f"{name}.onnx"
-            if not path.is_file():
-                continue
+    table: dict[str, str] = {}
+    for name, shapes in rows(chosen.names):
+        path = MODELS / f"{name}.onnx"
+        if not path.is_file():
+            continue
+        cells: list[list[str]] = []
+        for threads in ratios:
             (mine, _), *peers = compared(path, shapes, threads, chosen.rounds, chosen.seconds)
             lowest = min(ratio for _, ratio in peers if ratio)
             ratios[threads].append(lowest)
-            cells = " | ".join(f"{ms:.3f} | {ratio:.2f}" if ratio else "- | -" for ms, ratio in peers)
-            table[name, threads] = f"| {label(name)} | {threads} | {mine:.3f} | {cells} | {lowest:.2f} |"
-            print(table[name, threads], file=sys.stderr, flush=True)
-    print(f"| model | threads | {columns} |\n|---|{'---:|' * 7}")
-    for key in sorted(table, key=lambda key: (key[0].casefold(), key[1])):
-        print(table[key])
+            of_peers = [(f"{ms:.3f}", f"{ratio:.2f}") if ratio else ("-", "-") for ms, ratio in peers]
+            cells.append([f"{mine:.3f}", *(cell for pair in of_peers for cell in pair), f"{lowest:.2f}"])
+        table[name] = f"| {label(name)} | {' | '.join(' / '.join(each) for each in zip(*cells, strict=True))} |"
+        print(table[name], file=sys.stderr, flush=True)
+    print(f"| model, {' / '.join(map(str, ratios))} threads | {columns} |\n|---|{'---:|' * 6}")
+    for name in sorted(table, key=str.casefold):
+        print(table[name])
     for threads, found in ratios.items():
         mean = exp(float(np.mean([log(r) for r in found])))
         print(f"\n{threads} threads: geometric mean {mean:.2f}, lowest {min(found):.2f}")
