@@ -28,7 +28,7 @@ def data() -> tuple[Array, Array, Array, Array]:
 
 
 def starting(rng: np.random.Generator) -> dict[str, Array]:
-    """Weights to begin with: normal, smaller where more inputs meet; biases of 0."""
+    """Initial weights: normal, scaled down by the number of inputs; biases are 0."""
     return {
         name: (rng.standard_normal(shape) * (2 / shape[0]) ** 0.5 * (len(shape) > 1)).astype(np.float32)
         for name, shape in WEIGHTS.items()
@@ -56,7 +56,7 @@ def training_flow(weights: dict[str, Array]) -> myelin.Flow:
 
 
 def trained(weights: dict[str, Array], images: Array, labels: Array, epochs: int, seed: int) -> dict[str, Array]:
-    """The weights after so many rounds over the pictures."""
+    """The weights after `epochs` passes over the pictures."""
     net = myelin.Compiler(num_threads=1).compile(training_flow(weights))
     batch, back = net.cell("train").instance(), net.cell("gradients/train").instance()
     update = net.cell("optimizer").instance()
@@ -79,7 +79,7 @@ def trained(weights: dict[str, Array], images: Array, labels: Array, epochs: int
 
 
 def classifier(weights: dict[str, Array], pictures: int = -1) -> myelin.Flow:
-    """The function `classifier`: which digit each picture is, by the trained weights, which are constants."""
+    """The function `classifier`, which returns the digit of each picture, with the trained weights as constants."""
     flow = myelin.Flow()
     f = flow.define("classifier")
     x = f.var("x", myelin.DT_FLOAT, [pictures, 64])

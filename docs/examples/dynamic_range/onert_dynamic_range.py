@@ -1,11 +1,11 @@
-"""A backend that computes dense layers and convolutions of floats by bytes: dynamic range, on top of the LLVM backend.
+"""A backend with dynamic-range quantisation: float dense layers and convolutions in int8, on the LLVM backend.
 
-Weights are rounded to bytes when a model is compiled, one scale for each output; inputs are rounded when it runs. Where
-weights are large that reads a quarter of the memory and multiplies four times as many numbers at once; where they are
-small, rounding the inputs takes longer than it saves. So neither this backend nor the one below it is the best for all
-layers of a model, and the heterogeneous scheduler, which goes by measured times, gives each layer to the better one.
+Weights are quantised when a model is compiled, with one scale per output; inputs are quantised at run time. Large
+weights then need a quarter of the memory and are multiplied four times as many at once; with small ones, quantising the
+inputs takes longer than it saves. So neither this backend nor LLVM's is the best for all layers of a model, and the
+heterogeneous scheduler assigns each layer to the faster one by measured times.
 
-The answers differ from those of floats by the rounding, some thousandths of the range.
+Results differ from those of floats by the rounding, some thousandths of the range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 127
 
 
 class DynamicRange(Backend):
-    """All that the LLVM backend runs; dense layers and convolutions with constant float weights by bytes."""
+    """Runs what the LLVM backend runs, and dense layers and convolutions with constant float weights in int8."""
 
     api_version = 2
     name = "dynamic_range"
@@ -54,7 +54,7 @@ class DynamicRange(Backend):
 
 
 def _has_float_weights(operation: Operation, types: CallTypes) -> bool:
-    """Whether this is a layer whose weights can be rounded beforehand."""
+    """Whether this is a layer whose weights can be quantised in advance."""
     if not isinstance(operation.op, FullyConnected | Conv2D) or types.input(0).dtype is not DType.FLOAT32:
         return False
     weight = types.input(_WEIGHT)
@@ -62,7 +62,7 @@ def _has_float_weights(operation: Operation, types: CallTypes) -> bool:
 
 
 def _with_bytes(sequence: Sequence) -> Sequence:
-    """The sequence with the layers' weights as bytes: more operands behind those that the subgraph has."""
+    """The sequence with the layers' weights in int8, as operands added to the subgraph."""
     subgraph = sequence.subgraph
     operands, operations = list(subgraph.operands), list(subgraph.operations)
     for at in sequence.operations:
@@ -78,7 +78,7 @@ def _with_bytes(sequence: Sequence) -> Sequence:
 
 
 def _rounded(weight: TensorType) -> Operand:
-    """A constant `[outputs, ...]` as bytes, the largest of each output 127."""
+    """A constant `[outputs, ...]` in int8, scaled so that the largest magnitude of each output is 127."""
     assert weight.data is not None
     floats = weight.data.array
     largest = np.abs(floats).reshape(len(floats), -1).max(axis=1)

@@ -1,4 +1,4 @@
-/* Classifies pictures of digits with the bundle lenet_mnist: what a program does with a bundle, step by step.
+/* Classifies pictures of digits with the bundle lenet_mnist, and shows step by step how to use a bundle.
  *
  *     lenet_mnist_standalone WEIGHTS IMAGE...
  */
@@ -9,7 +9,7 @@
 #include "image.h"
 #include "lenet_mnist.h"
 
-/* 1. Memory areas, of the sizes and at the alignment that the bundle's configuration names. */
+/* 1. Memory areas, with the sizes and the alignment in the bundle's configuration. */
 static uint8_t *allocate(size_t size) {
   size_t alignment = lenet_mnist_config.alignment;
   size_t whole = (size + alignment - 1) / alignment * alignment;
@@ -33,7 +33,7 @@ static void load_weights(const char *path, uint8_t *area) {
   fclose(file);
 }
 
-/* 3. Where a variable lies, found by its name in the model. */
+/* 3. A variable's offset, found by the variable's name in the model. */
 static float *variable(uint8_t *mutables, const char *name, size_t elements) {
   const SymbolTableEntry *symbol = bundle_find_symbol(&lenet_mnist_config, name);
   if (symbol == NULL || symbol->kind != 1 || symbol->size != elements) {

@@ -1,4 +1,4 @@
-/* Classifies one picture and prints its class. onert_bundle --report says what stack prj.conf must grant. */
+/* Classifies one picture and prints its class. prj.conf must grant the stack that onert_bundle --report prints. */
 #include <zephyr/kernel.h>
 #include <zephyr/sys/printk.h>
 
