@@ -71,7 +71,7 @@ def main() -> int:
     out.add_argument("--threads", type=int, default=1, metavar="N")
     out.add_argument("--rounds", type=int, default=60, metavar="N")
     options = out.parse_args()
-    packages = [(path.stem, onert.load(path)) for path in options.models] or [("two natures", two_natures())]
+    packages = [(path.stem, onert.load(path)) for path in options.models] or [("large and small layers", two_natures())]
     print("| model | backends | expected us | us | speedup when scheduled | error |")
     print("|---|---|---:|---:|---:|---:|")
     for name, package in packages:
