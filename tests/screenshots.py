@@ -28,6 +28,10 @@ SEGMENTER = SHARED / "models" / "tf-examples" / "deeplabv3_257_mv_gpu.tflite"
 NAMES = SHARED / "data" / "labels" / "coco_labels.txt"
 PERSON = SHARED / "data" / "coral" / "grace_hopper.bmp"
 """A portrait in the public domain."""
+INTRODUCTION = (
+    "[Reports](reports.md) of `onert_inspect`, and results drawn by [`onert_run`](running.md). "
+    "`python tests/screenshots.py` retakes them."
+)
 
 
 @frozen
@@ -137,7 +141,7 @@ PICTURES = (
 
 def page() -> str:
     """The page of all pictures."""
-    lines = ["# Screenshots", "", "`python tests/screenshots.py` retakes these pictures."]
+    lines = ["# Screenshots", "", INTRODUCTION]
     for each in PICTURES:
         lines += ["", f"## {each.title}", "", each.words, "", f"![{each.title}](pictures/{each.name}.png)"]
     return "\n".join(lines) + "\n"
