@@ -18,6 +18,7 @@ from .drawing import FILMS
 from .drawing.drawing import WRITTEN
 from .exits import UsageError
 from .inputs import IMAGES, MAX_RATE, MODES, PIPED, SOUNDS, VIDEOS, Fit
+from .options import add_threads, option
 from .outputs import SAVED
 from .quantize import KINDS
 
@@ -52,153 +53,112 @@ _DASHED = ("sample_rate", "min_score")
 """Options of our own are written with dashes; ONE's have underscores."""
 
 
-def add_threads(options: argparse._ActionsContainer, **rules: Any) -> None:
-    """Add `--num_threads`, and `--threads` as a hidden synonym."""
-    options.add_argument("--num_threads", **rules)
-    hidden = {**rules, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
-    options.add_argument("--threads", dest="num_threads", **hidden)
-
-
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         prog="onert_run",
         description="Load a model, compile it, run it, and print the times and the outputs.",
     )
-    out.add_argument("model", metavar="MODEL", nargs="?", help="a model file, or an nnpackage (directory or zip)")
-    out.add_argument("--nnpackage", metavar="PATH", help="MODEL, which must be an nnpackage")
-    out.add_argument("--modelfile", metavar="FILE", help="MODEL, which must be a model file")
+    option(out, "model MODEL", "a model file, or an nnpackage (directory or zip)", nargs="?")
+    option(out, "--nnpackage PATH", "MODEL, which must be an nnpackage")
+    option(out, "--modelfile FILE", "MODEL, which must be a model file")
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     data = out.add_argument_group("inputs and outputs")
-    data.add_argument("-l", "--load", type=Path, metavar="FILE", help="read inputs from .npz, .npy or .h5")
-    data.add_argument("--load:raw", dest="load_raw", metavar="PREFIX", help="read inputs from raw files PREFIX.0, ...")
-    data.add_argument(
-        "--input",
+    option(data, "-l --load FILE", "read inputs from .npz, .npy or .h5", type=Path)
+    option(data, "--load:raw PREFIX", "read inputs from raw files PREFIX.0, ...", dest="load_raw")
+    option(
+        data,
+        "--input [NAME=]FILE",
+        "read an input from an image, a sound, a text or a tensor; the items of a folder, a video or several "
+        "files run one after another; - is standard input",
         action="append",
         default=[],
-        metavar="[NAME=]FILE",
-        help="read an input from an image, a sound, a text or a tensor; the items of a folder, a video or several "
-        "files run one after another; - is standard input",
     )
-    data.add_argument(
-        "--text", action="append", default=[], metavar="[NAME=]TEXT", help="give an input of strings this text"
-    )
-    data.add_argument("--batch", type=int, metavar="N", help="items to run at once (default 1)")
-    data.add_argument("--limit", type=int, metavar="N", help="at most N items of a folder or a video (default 1000)")
-    data.add_argument(
+    option(data, "--text [NAME=]TEXT", "give an input of strings this text", action="append", default=[])
+    option(data, "--batch N", "items to run at once (default 1)", type=int)
+    option(data, "--limit N", "at most N items of a folder or a video (default 1000)", type=int)
+    option(
+        data,
         "--image-mode",
-        choices=tuple(MODES),
-        help="range of pixel values (default: from the model's metadata, otherwise 0to255 for unsigned bytes, "
+        "range of pixel values (default: from the model's metadata, otherwise 0to255 for unsigned bytes, "
         "neg128to127 for signed bytes, 0to1 for grey floats, neg1to1 for other floats)",
+        choices=tuple(MODES),
     )
-    data.add_argument(
+    option(
+        data,
         "--resize",
-        choices=tuple(fit.value for fit in Fit),
-        help="how to fit a picture whose shape differs from the input's (default: letterbox if the model's metadata "
+        "how to fit a picture whose shape differs from the input's (default: letterbox if the model's metadata "
         "says so, otherwise stretch)",
+        choices=tuple(fit.value for fit in Fit),
     )
-    data.add_argument(
-        "--sample-rate", type=int, metavar="HZ", help="sample rate that the model takes; sounds are resampled to it"
-    )
-    data.add_argument("--start", type=float, default=0.0, metavar="S", help="start a sound at second S (default 0)")
-    data.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (default 0)")
-    data.add_argument(
-        "--random-weights",
+    option(data, "--sample-rate HZ", "sample rate that the model takes; sounds are resampled to it", type=int)
+    option(data, "--start S", "start a sound at second S (default 0)", type=float, default=0.0)
+    option(data, "--seed N", "seed of random inputs (default 0)", type=int, default=0)
+    option(
+        data,
+        "--random-weights SEED",
+        "give a TNN structure random weights, the same for the same seed; no .tnnmodel is read",
         type=int,
-        metavar="SEED",
-        help="give a TNN structure random weights, the same for the same seed; no .tnnmodel is read",
     )
-    data.add_argument("--fixed_input", action="store_true", help="use the same random inputs for every run")
-    data.add_argument("--force_float", action="store_true", help="pass and return real numbers for quantised tensors")
-    data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz, .npy, .h5, .png or .wav")
-    data.add_argument("--dump:raw", dest="dump_raw", metavar="PREFIX", help="write outputs to raw files PREFIX.0, ...")
-    data.add_argument("--dump_input:raw", dest="dump_input_raw", metavar="PREFIX", help="write inputs to raw files")
-    data.add_argument("--labels", type=Path, metavar="FILE", help="names of the classes, one per line")
-    data.add_argument(
-        "--topk", type=int, metavar="N", help="print the N best classes or detections (default: 5 classes)"
-    )
-    data.add_argument(
-        "--min-score", type=float, metavar="S", help="omit results with a lower score (default 0.3 for detections)"
-    )
-    data.add_argument(
-        "--task", choices=TASKS, help="how to interpret the outputs (default: recognised from shapes and ranges)"
-    )
-    data.add_argument(
-        "--show",
-        type=Path,
-        metavar="FILE",
-        help="draw the results onto the picture; several pictures go to a folder or get numbered names; a video can "
+    option(data, "--fixed_input", "use the same random inputs for every run")
+    option(data, "--force_float", "pass and return real numbers for quantised tensors")
+    option(data, "-d --dump FILE", "write outputs to .npz, .npy, .h5, .png or .wav", type=Path)
+    option(data, "--dump:raw PREFIX", "write outputs to raw files PREFIX.0, ...", dest="dump_raw")
+    option(data, "--dump_input:raw PREFIX", "write inputs to raw files", dest="dump_input_raw")
+    option(data, "--labels FILE", "names of the classes, one per line", type=Path)
+    option(data, "--topk N", "print the N best classes or detections (default: 5 classes)", type=int)
+    option(data, "--min-score S", "omit results with a lower score (default 0.3 for detections)", type=float)
+    option(data, "--task", "how to interpret the outputs (default: recognised from shapes and ranges)", choices=TASKS)
+    option(
+        data,
+        "--show FILE",
+        "draw the results onto the picture; several pictures go to a folder or get numbered names; a video can "
         "become a video (.mp4, .mkv, .mov, .avi, .webm)",
+        type=Path,
     )
-    data.add_argument(
-        "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts, without effect"
-    )
-    data.add_argument(
-        "--output_shape", metavar="S", help="[index, [dims], ...]: reshape outputs before --dump writes them"
-    )
+    option(data, "--output_sizes S", "[index, bytes, ...]: accepted for ONE's scripts, without effect")
+    option(data, "--output_shape S", "[index, [dims], ...]: reshape outputs before --dump writes them")
     runs = out.add_argument_group("runs")
-    runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="measured runs (default 1)")
-    runs.add_argument(
-        "-w", "--warmup_runs", type=int, default=0, metavar="N", help="runs before the measured ones (default 0)"
+    option(runs, "-r --num_runs N", "measured runs (default 1)", type=int, default=1)
+    option(runs, "-w --warmup_runs N", "runs before the measured ones (default 0)", type=int, default=0)
+    option(runs, "-t --run_delay US", "microseconds between runs", type=int, default=-1)
+    option(runs, "--minmax_runs N", "earlier runs that record ranges in minmax.json", type=int, default=0)
+    option(runs, "--shape_prepare S", "input shapes to compile for: [index, [dims], ...], or h5 for those of --load")
+    option(
+        runs,
+        "--shape_run S",
+        "input shapes to change to: [index, [dims], ...], or h5 for those of --load (default with --load)",
     )
-    runs.add_argument("-t", "--run_delay", type=int, default=-1, metavar="US", help="microseconds between runs")
-    runs.add_argument(
-        "--minmax_runs", type=int, default=0, metavar="N", help="earlier runs that record ranges in minmax.json"
-    )
-    runs.add_argument(
-        "--shape_prepare",
-        metavar="S",
-        help="input shapes to compile for: [index, [dims], ...], or h5 for those of --load",
-    )
-    runs.add_argument(
-        "--shape_run",
-        metavar="S",
-        help="input shapes to change to: [index, [dims], ...], or h5 for those of --load (default with --load)",
-    )
-    runs.add_argument("--signature", metavar="KEY", help="the signature to run")
+    option(runs, "--signature KEY", "the signature to run")
     compiling = out.add_argument_group("compiler")
-    compiling.add_argument("--backends", metavar="A;B", help="backends in order of preference")
-    compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
-    compiling.add_argument("--precision", choices=PRECISIONS, help="how much rounding is allowed (default exact)")
-    compiling.add_argument(
-        "--tune",
-        type=float,
-        metavar="SECONDS",
-        help="spend SECONDS measuring alternative kernels, and keep the best",
-    )
+    option(compiling, "--backends A;B", "backends in order of preference")
+    option(compiling, "--executor NAME", "Linear, Dataflow or Parallel")
+    option(compiling, "--precision", "how much rounding is allowed (default exact)", choices=PRECISIONS)
+    option(compiling, "--tune SECONDS", "spend SECONDS measuring alternative kernels, and keep the best", type=float)
     add_threads(compiling, type=int, metavar="N", help="threads (default: all this process may use)")
-    compiling.add_argument(
-        "-q",
-        "--quantize",
+    option(
+        compiling,
+        "-q --quantize",
+        "quantise weights, or everything (uint8, int16); write the result to a file and run it",
         choices=KINDS,
-        help="quantise weights, or everything (uint8, int16); write the result to a file and run it",
     )
-    compiling.add_argument(
-        "--qpath", type=Path, metavar="FILE", help="where -q writes (default: MODEL.TYPE.tflite or .circle)"
+    option(compiling, "--qpath FILE", "where -q writes (default: MODEL.TYPE.tflite or .circle)", type=Path)
+    option(
+        compiling, "-c --codegen BACKEND-gen", "also compile the model ahead of time, as onert_bundle does: llvm-gen"
     )
-    compiling.add_argument(
-        "-c",
-        "--codegen",
-        metavar="BACKEND-gen",
-        help="also compile the model ahead of time, as onert_bundle does: llvm-gen",
-    )
-    compiling.add_argument("--cpath", type=Path, metavar="DIR", help="where -c writes (default: MODEL.BACKEND)")
+    option(compiling, "--cpath DIR", "where -c writes (default: MODEL.BACKEND)", type=Path)
     report = out.add_argument_group("report")
-    report.add_argument("-m", "--mem_poll", action="store_true", help="print memory use after each phase")
-    report.add_argument(
-        "-g", "--gpumem_poll", action="store_true", help="accepted for ONE's scripts; no backend uses GPU memory"
-    )
-    report.add_argument("-p", "--write_report", action="store_true", help="write {exec}-{model}-{backend}.csv")
-    report.add_argument(
-        "-v", "--verbose_level", type=int, default=0, metavar="N", help="1: what runs where, 2: tracebacks"
-    )
-    report.add_argument("--trace", type=Path, metavar="FILE", help="write a trace for Perfetto or Chrome")
-    report.add_argument("--profile", action="store_true", help="print the time of each operation")
-    report.add_argument(
+    option(report, "-m --mem_poll", "print memory use after each phase")
+    option(report, "-g --gpumem_poll", "accepted for ONE's scripts; no backend uses GPU memory")
+    option(report, "-p --write_report", "write {exec}-{model}-{backend}.csv")
+    option(report, "-v --verbose_level N", "1: what runs where, 2: tracebacks", type=int, default=0)
+    option(report, "--trace FILE", "write a trace for Perfetto or Chrome", type=Path)
+    option(report, "--profile", "print the time of each operation")
+    option(
+        report,
         "--profile-backends",
-        action="store_true",
-        help="measure every operation on every backend, write exec_time.json in WORKSPACE_DIR, and run nothing else",
+        "measure every operation on every backend, write exec_time.json in WORKSPACE_DIR, and run nothing else",
     )
-    report.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    option(report, "--json", "print one JSON object and nothing else")
     return out
 
 

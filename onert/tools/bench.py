@@ -23,12 +23,13 @@ from onert.backend.registry import load_backends
 from onert.compiler.settings.config_keys import PRECISIONS
 from onert.ir.value import Value
 
-from .arguments import add_threads, backend_names, shapes, wants_h5
+from .arguments import backend_names, shapes, wants_h5
 from .contest import Contestant, contest
 from .exits import UsageError, ended
 from .inputs import random
 from .model_report.times.machine import machine
 from .open_shapes import Given, compiled_with
+from .options import add_threads, option
 from .peers import PEERS, PeerError, Prepared
 
 
@@ -50,32 +51,25 @@ def parser() -> argparse.ArgumentParser:
         prog="onert_bench", description="Measure onert and other runtimes in turn, and print ratios."
     )
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="model files or nnpackages")
-    out.add_argument("--machine", action="store_true", help="measure this machine's peak rates instead of models")
-    out.add_argument("--keep", action="store_true", help="with --machine: store the result for the compiler to use")
-    out.add_argument(
+    option(out, "models MODEL", "model files or nnpackages", nargs="*", type=Path)
+    option(out, "--machine", "measure this machine's peak rates instead of models")
+    option(out, "--keep", "with --machine: store the result for the compiler to use")
+    option(
+        out,
         "--peers",
+        "runtimes to compare with, comma-separated: litert, openvino, onnxruntime (default litert,openvino)",
         default="litert,openvino",
-        help="runtimes to compare with, comma-separated: litert, openvino, onnxruntime (default litert,openvino)",
     )
     add_threads(out, default="1", metavar="N", help="comma-separated numbers of threads (default 1)")
-    out.add_argument(
-        "--rounds", type=int, default=60, help="rounds; in each, every runtime runs for about 20 ms (default 60)"
-    )
-    out.add_argument(
-        "--seconds", type=float, default=30.0, help="time limit for one model and number of threads (default 30)"
-    )
-    out.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
-    out.add_argument("--backends", default=None, help="onert's backends in order of preference, separated by ';'")
-    out.add_argument(
-        "--precision", choices=PRECISIONS, default="exact", help="how much rounding onert may do (default exact)"
-    )
-    out.add_argument(
-        "--tune", type=float, metavar="SECONDS", help="let onert spend SECONDS measuring alternative kernels"
-    )
-    out.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
-    out.add_argument("--self-check", action="store_true", help="measure onert against itself; the ratio should be 1.00")
-    out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    option(out, "--rounds", "rounds; in each, every runtime runs for about 20 ms (default 60)", type=int, default=60)
+    option(out, "--seconds", "time limit for one model and number of threads (default 30)", type=float, default=30.0)
+    option(out, "--seed", "seed of the random inputs (default 0)", type=int, default=0)
+    option(out, "--backends", "onert's backends in order of preference, separated by ';'", default=None)
+    option(out, "--precision", "how much rounding onert may do (default exact)", choices=PRECISIONS, default="exact")
+    option(out, "--tune SECONDS", "let onert spend SECONDS measuring alternative kernels", type=float)
+    option(out, "--shape_prepare S", "input shapes to compile for: [index, [dims], ...]")
+    option(out, "--self-check", "measure onert against itself; the ratio should be 1.00")
+    option(out, "--json", "print one JSON object instead of a table")
     return out
 
 

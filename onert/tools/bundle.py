@@ -15,9 +15,10 @@ from onert.bundle.names import apart, symbol
 from onert.compiler.settings.config_keys import PRECISIONS
 
 from . import glow_options
-from .arguments import add_threads, shapes
+from .arguments import shapes
 from .exits import UsageError, ended
 from .open_shapes import compiled_with
+from .options import add_threads, option
 from .reports import bundle_report
 
 
@@ -34,80 +35,59 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     out = argparse.ArgumentParser(
         prog=prog, description="Compile models ahead of time into an object file, weights and a C header."
     )
-    out.add_argument("models", metavar="MODEL", nargs="*", help="a model file, or an nnpackage (directory or zip)")
-    out.add_argument(
-        "-o", "--output", "-emit-bundle", type=Path, required=True, metavar="DIR", help="the folder to write to"
-    )
-    out.add_argument(
-        "--name",
-        "-network-name",
-        metavar="N",
-        help="name of the files and symbols (default: the model's file name)",
-    )
+    option(out, "models MODEL", "a model file, or an nnpackage (directory or zip)", nargs="*")
+    option(out, "-o --output -emit-bundle DIR", "the folder to write to", type=Path, required=True)
+    option(out, "--name -network-name N", "name of the files and symbols (default: the model's file name)")
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument(
-        "--cmake-dir", action=_CMakeFolder, nargs=0, help="print the folder of the CMake package onert, and exit"
-    )
-    out.add_argument(
-        "--entry",
-        "-main-entry-name",
+    option(out, "--cmake-dir", "print the folder of the CMake package onert, and exit", action=_CMakeFolder, nargs=0)
+    option(
+        out,
+        "--entry -main-entry-name N",
+        "name of the entry point (default: the bundle's name); with several models, give it once for each",
         action="append",
         default=[],
-        metavar="N",
-        help="name of the entry point (default: the bundle's name); with several models, give it once for each",
     )
-    out.add_argument(
-        "--signature",
+    option(
+        out,
+        "--signature KEY",
+        "the signature to run; if given several times, each one gets an entry point",
         action="append",
         default=[],
-        metavar="KEY",
-        help="the signature to run; if given several times, each one gets an entry point",
     )
     apis = ("static", "dynamic", "both")
-    out.add_argument(
-        "--api",
-        "-bundle-api",
+    option(
+        out,
+        "--api -bundle-api",
+        f"how a C program finds inputs and weights (default: {api})",
         choices=apis,
         default=api,
-        help=f"how a C program finds inputs and weights (default: {api})",
     )
-    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs with dynamic dimensions")
+    option(out, "--shape S", "[index, [dims], ...]: shapes of inputs with dynamic dimensions")
     code = out.add_argument_group("code")
-    code.add_argument(
-        "--target", "-target", metavar="TRIPLE", help="target, such as aarch64-linux-gnu (default: this machine's)"
-    )
-    code.add_argument(
-        "--cpu",
-        "-mcpu",
-        metavar="C",
-        help="LLVM's name of a processor, native, or several names separated by commas: the code gets a version for "
+    option(code, "--target -target TRIPLE", "target, such as aarch64-linux-gnu (default: this machine's)")
+    option(
+        code,
+        "--cpu -mcpu C",
+        "LLVM's name of a processor, native, or several names separated by commas: the code gets a version for "
         "each (default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni,x86-64-v4-vbmi; the most basic processor if "
         "the target has only one version)",
     )
-    code.add_argument("--features", metavar="F", help="processor features to add or remove, such as +avx2,+fma")
+    option(code, "--features F", "processor features to add or remove, such as +avx2,+fma")
     models = ("pic", "static")
-    code.add_argument(
-        "--relocation", "-relocation-model", choices=models, default="pic", help="relocation model (default: pic)"
-    )
+    option(code, "--relocation -relocation-model", "relocation model (default: pic)", choices=models, default="pic")
     add_threads(code, type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
-    code.add_argument(
-        "--precision", choices=PRECISIONS, default="exact", help="how much rounding is allowed (default: exact)"
-    )
-    code.add_argument(
-        "--overlap",
-        action="store_true",
-        help="use less memory by letting other tensors overwrite the inputs during a call",
-    )
-    code.add_argument("--steps", action="store_true", help="add entry points NAME_step that run one layer per call")
-    code.add_argument("--instrument", action="store_true", help="call NAME_hook before and after each layer")
-    code.add_argument("--embed-weights", action="store_true", help="put the weights into the object, as NAME_weights")
-    code.add_argument("--share", action="store_true", help="entry points share inputs and outputs of the same name")
-    code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="also write the code as assembly")
-    code.add_argument("--save-ir", action="store_true", help="also write the code as LLVM IR")
+    option(code, "--precision", "how much rounding is allowed (default: exact)", choices=PRECISIONS, default="exact")
+    option(code, "--overlap", "use less memory by letting other tensors overwrite the inputs during a call")
+    option(code, "--steps", "add entry points NAME_step that run one layer per call")
+    option(code, "--instrument", "call NAME_hook before and after each layer")
+    option(code, "--embed-weights", "put the weights into the object, as NAME_weights")
+    option(code, "--share", "entry points share inputs and outputs of the same name")
+    option(code, "--save-asm -llvm-save-asm", "also write the code as assembly")
+    option(code, "--save-ir", "also write the code as LLVM IR")
     glow_options.add(out)
-    out.add_argument("--report", action="store_true", help="print flash, RAM, stack and multiply-adds, layer by layer")
-    out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
+    option(out, "--report", "print flash, RAM, stack and multiply-adds, layer by layer")
+    option(out, "--json", "print one JSON object and nothing else")
+    option(out, "-v --verbose_level N", "2: tracebacks", type=int, default=0)
     return out
 
 

@@ -18,6 +18,7 @@ from onert.runtime import cache
 from onert.runtime.shipping import ship
 
 from .exits import UsageError, ended
+from .options import option
 
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _AGES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -28,27 +29,25 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         prog="onert_cache", description="List the cache of compiled code, limit its size, or remove entries."
     )
-    out.add_argument(
-        "--directory", type=Path, default=None, help="the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)"
-    )
+    option(out, "--directory", "the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)", type=Path, default=None)
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("ls", help="list programs, least recently used first: size, last use, model, options")
-    listing.add_argument("--all", action="store_true", help="list kernels and other entries too")
+    option(listing, "--all", "list kernels and other entries too")
     removing = commands.add_parser("rm", help="remove entries whose keys start with the given prefixes, or all")
-    removing.add_argument("prefixes", nargs="*", metavar="KEY", help="beginnings of keys, as ls prints them")
-    removing.add_argument("--all", action="store_true", help="remove every entry")
+    option(removing, "prefixes KEY", "beginnings of keys, as ls prints them", nargs="*")
+    option(removing, "--all", "remove every entry")
     limiting = commands.add_parser(
         "limit", help="show the limits of the cache; --size and --age set them, for every process"
     )
-    limiting.add_argument("--size", metavar="BYTES", help="total size of all entries: 256M, 2G (default 512M)")
-    limiting.add_argument("--age", metavar="TIME", help="how long an unused entry is kept: 12h, 30d, any (default any)")
+    option(limiting, "--size BYTES", "total size of all entries: 256M, 2G (default 512M)")
+    option(limiting, "--age TIME", "how long an unused entry is kept: 12h, 30d, any (default any)")
     shipping = commands.add_parser(
         "ship", help="generate the kernels of models and store them beside this package, so that first runs are faster"
     )
-    shipping.add_argument("models", nargs="+", metavar="MODEL", help="model files or nnpackages")
-    shipping.add_argument(
-        "--targets", default="native", help="comma-separated kinds of machines to generate for (default: this one)"
+    option(shipping, "models MODEL", "model files or nnpackages", nargs="+")
+    option(
+        shipping, "--targets", "comma-separated kinds of machines to generate for (default: this one)", default="native"
     )
     return out
 

@@ -15,6 +15,7 @@ from typing import Any
 from onert.ir import DType, Package
 
 from .exits import UsageError
+from .options import option
 
 IGNORED = {
     "g": "the object gets no debug information",
@@ -41,26 +42,16 @@ _TYPES = {
 def add(parser: argparse.ArgumentParser) -> None:
     """Add Glow's options, except those that are only other spellings of ours."""
     glow = parser.add_argument_group("Glow's options")
-    glow.add_argument(
-        "-model",
-        "-m",
-        "-d",
+    option(
+        glow,
+        "-model -m -d MODEL",
+        "same as MODEL; positional arguments (pictures in Glow) are then ignored",
         dest="named",
         action="append",
-        metavar="MODEL",
-        help="same as MODEL; positional arguments (pictures in Glow) are then ignored",
     )
-    glow.add_argument(
-        "-model-input",
-        action="append",
-        default=[],
-        metavar="NAME,TYPE,SHAPE",
-        help="the shape of an input: x,float,[1,8]",
-    )
-    glow.add_argument("-backend", choices=("CPU",), help="the only backend that makes bundles")
-    glow.add_argument(
-        "-float-abi", choices=("default", "hard", "soft"), help="hard: use the target whose name ends in hf"
-    )
+    option(glow, "-model-input NAME,TYPE,SHAPE", "the shape of an input: x,float,[1,8]", action="append", default=[])
+    option(glow, "-backend", "the only backend that makes bundles", choices=("CPU",))
+    option(glow, "-float-abi", "hard: use the target whose name ends in hf", choices=("default", "hard", "soft"))
     for name, reason in IGNORED.items():
         kind: dict[str, Any] = {"metavar": "MODE"} if name == "image_mode" else {"action": "store_true"}
         glow.add_argument(f"-{name}", dest=f"ignored_{name}", help=f"ignored: {reason}", **kind)

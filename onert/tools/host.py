@@ -23,6 +23,7 @@ from onert.host.simulation.plan import load_plan
 from onert.host.simulation.run import fewest_devices, measure, run
 
 from .exits import ended
+from .options import option
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,17 +89,15 @@ def parser() -> argparse.ArgumentParser:
         help="predict how devices would handle requests",
         description="Predict how the devices of a plan would handle its requests.",
     )
-    simulate.add_argument("plan", metavar="PLAN", type=Path, help="a TOML file of devices, networks and requests")
-    simulate.add_argument("--p99", type=float, metavar="MS", help="find the fewest devices that meet this p99 latency")
-    simulate.add_argument("--json", action="store_true", help="print JSON")
+    option(simulate, "plan PLAN", "a TOML file of devices, networks and requests", type=Path)
+    option(simulate, "--p99 MS", "find the fewest devices that meet this p99 latency", type=float)
+    option(simulate, "--json", "print JSON")
     measuring = commands.add_parser(
         "measure",
         help="measure how long networks run on this machine's devices",
         description="Measure how long runs of a plan's networks take on this machine's devices, for simulations.",
     )
-    measuring.add_argument("plan", metavar="PLAN", type=Path, help="a plan whose devices are those of this machine")
-    measuring.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="the JSON file to write the times to"
-    )
-    measuring.add_argument("--seconds", type=float, default=10.0, help="how long to measure each network (default 10)")
+    option(measuring, "plan PLAN", "a plan whose devices are those of this machine", type=Path)
+    option(measuring, "--out FILE", "the JSON file to write the times to", type=Path, required=True)
+    option(measuring, "--seconds", "how long to measure each network (default 10)", type=float, default=10.0)
     return out

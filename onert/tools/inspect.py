@@ -25,8 +25,9 @@ from onert.ir.process import imports
 from onert.ir.process.replacing import replace
 from onert.ir.text import text
 
-from .arguments import CALLED, add_threads, backend_names, require_suffix, shapes, wants_h5
+from .arguments import CALLED, backend_names, require_suffix, shapes, wants_h5
 from .exits import UsageError, ended
+from .options import add_threads, option
 
 CHOICES = ("executor", "num_threads", "signature", "backends")
 MOST_PORTS = 1 << 16
@@ -35,40 +36,29 @@ MOST_PORTS = 1 << 16
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="onert_inspect", description="Describe a model and how it runs on this machine.")
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("model", metavar="MODEL", help="a model file, or an nnpackage (directory or zip)")
-    out.add_argument(
-        "--random-weights",
-        type=int,
-        metavar="SEED",
-        help="give a TNN structure random weights, the same for the same seed",
-    )
-    out.add_argument(
-        "--text", action="store_true", help="print the model as text, operation by operation, and nothing else"
-    )
-    out.add_argument("--ops", action="store_true", help="list the operations with their backends and types")
-    out.add_argument("--plan", action="store_true", help="list the memory plan: offset and lifetime of each tensor")
-    out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors by time and offset")
+    option(out, "model MODEL", "a model file, or an nnpackage (directory or zip)")
+    option(out, "--random-weights SEED", "give a TNN structure random weights, the same for the same seed", type=int)
+    option(out, "--text", "print the model as text, operation by operation, and nothing else")
+    option(out, "--ops", "list the operations with their backends and types")
+    option(out, "--plan", "list the memory plan: offset and lifetime of each tensor")
+    option(out, "--svg FILE", "draw the memory plan: tensors by time and offset", type=Path)
     page = out.add_argument_group("report")
-    page.add_argument("--profile", action="store_true", help="run the model on random inputs and time each operation")
-    page.add_argument(
-        "--html", type=Path, metavar="FILE", help="write the report as a page: graph, passes, memory, time, roofline"
+    option(page, "--profile", "run the model on random inputs and time each operation")
+    option(page, "--html FILE", "write the report as a page: graph, passes, memory, time, roofline", type=Path)
+    option(
+        page,
+        "--compare OTHER",
+        "compare with another model, or with other options: executor=Parallel,backends=builtin;llvm",
     )
-    page.add_argument(
-        "--compare",
-        metavar="OTHER",
-        help="compare with another model, or with other options: executor=Parallel,backends=builtin;llvm",
-    )
-    page.add_argument(
-        "--serve", nargs="?", type=int, const=0, metavar="PORT", help="serve the page on the loopback address"
-    )
-    page.add_argument("--json", action="store_true", help="print the report as one JSON object and nothing else")
+    option(page, "--serve PORT", "serve the page on the loopback address", nargs="?", type=int, const=0)
+    option(page, "--json", "print the report as one JSON object and nothing else")
     compiling = out.add_argument_group("compiler")
-    compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
+    option(compiling, "--executor NAME", "Linear, Dataflow or Parallel")
     add_threads(compiling, type=int, metavar="N", help="threads (default: all this process may use)")
-    compiling.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
-    compiling.add_argument("--signature", metavar="KEY", help="the signature to compile for")
-    compiling.add_argument("--backends", metavar="A;B", help="backends in order of preference")
-    out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
+    option(compiling, "--shape_prepare S", "input shapes to compile for: [index, [dims], ...]")
+    option(compiling, "--signature KEY", "the signature to compile for")
+    option(compiling, "--backends A;B", "backends in order of preference")
+    option(out, "-v --verbose_level N", "2: tracebacks", type=int, default=0)
     return out
 
 

@@ -17,6 +17,7 @@ from onert.serve import ServeConfig
 from onert.serve.repository import Loading
 
 from .exits import ended
+from .options import option
 
 _MEBI = 1 << 20
 
@@ -121,64 +122,31 @@ def parser() -> argparse.ArgumentParser:
         prog="onert_serve",
         description="Serve models over HTTP and gRPC in the Open Inference Protocol. The page at / shows them at work.",
     )
-    out.add_argument(
-        "models",
-        metavar="MODEL",
+    option(
+        out,
+        "models MODEL",
+        "a model or package; its name is the file name without extension, or use NAME=PATH",
         nargs="*",
-        help="a model or package; its name is the file name without extension, or use NAME=PATH",
     )
     out.add_argument("--version", action="version", version=f"onert {__version__}")
-    out.add_argument(
-        "--devices", type=Path, metavar="FILE", help="devices in TOML (default: one device with all processors)"
-    )
-    out.add_argument(
-        "--repository", type=Path, metavar="FOLDER", help="a folder of models that clients may load by name"
-    )
+    option(out, "--devices FILE", "devices in TOML (default: one device with all processors)", type=Path)
+    option(out, "--repository FOLDER", "a folder of models that clients may load by name", type=Path)
     where = out.add_argument_group("addresses")
-    where.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default 127.0.0.1: this machine only)",
-    )
-    where.add_argument(
-        "--http-port",
-        type=int,
-        default=8000,
-        metavar="N",
-        help="port of HTTP (default 8000); 0: any free port; -1: no HTTP",
-    )
-    where.add_argument(
-        "--grpc-port",
-        type=int,
-        default=8001,
-        metavar="N",
-        help="port of gRPC (default 8001); 0: any free port; -1: no gRPC",
-    )
+    option(where, "--host ADDRESS", "address to listen on (default 127.0.0.1: this machine only)", default="127.0.0.1")
+    option(where, "--http-port N", "port of HTTP (default 8000); 0: any free port; -1: no HTTP", type=int, default=8000)
+    option(where, "--grpc-port N", "port of gRPC (default 8001); 0: any free port; -1: no gRPC", type=int, default=8001)
     runs = out.add_argument_group("runs")
-    runs.add_argument(
-        "--copies", type=int, default=1, metavar="N", help="number of devices for each model (default 1); 0: all"
-    )
-    runs.add_argument("--parts", type=int, metavar="N", help="number of parts that each model is divided into")
-    runs.add_argument(
-        "--batch", type=int, default=1, metavar="N", help="how many requests may run together (default 1)"
-    )
-    runs.add_argument(
-        "--batch-delay", type=float, default=0.0, metavar="MS", help="how long a request waits for others (default 0)"
-    )
+    option(runs, "--copies N", "number of devices for each model (default 1); 0: all", type=int, default=1)
+    option(runs, "--parts N", "number of parts that each model is divided into", type=int)
+    option(runs, "--batch N", "how many requests may run together (default 1)", type=int, default=1)
+    option(runs, "--batch-delay MS", "how long a request waits for others (default 0)", type=float, default=0.0)
     limits = out.add_argument_group("limits")
-    limits.add_argument("--max-queue", type=int, default=100, metavar="N", help="waiting requests (default 100)")
-    limits.add_argument("--max-active", type=int, default=48, metavar="N", help="running requests (default 48)")
-    limits.add_argument("--max-body", type=int, default=64, metavar="MIB", help="size of a request in MiB (default 64)")
-    limits.add_argument("--max-connections", type=int, default=256, metavar="N", help="open connections (default 256)")
-    limits.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="time limit of a request in seconds (default 60)"
-    )
-    limits.add_argument(
-        "--drain",
-        type=float,
-        default=30.0,
-        metavar="S",
-        help="how long shutdown waits for requests in seconds (default 30)",
+    option(limits, "--max-queue N", "waiting requests (default 100)", type=int, default=100)
+    option(limits, "--max-active N", "running requests (default 48)", type=int, default=48)
+    option(limits, "--max-body MIB", "size of a request in MiB (default 64)", type=int, default=64)
+    option(limits, "--max-connections N", "open connections (default 256)", type=int, default=256)
+    option(limits, "--timeout S", "time limit of a request in seconds (default 60)", type=float, default=60.0)
+    option(
+        limits, "--drain S", "how long shutdown waits for requests in seconds (default 30)", type=float, default=30.0
     )
     return out
