@@ -14,11 +14,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from stopwatch import fastest
 
 import onert
 from onert.bundle.description import read
@@ -66,12 +66,10 @@ def latency(package: onert.Package, folder: Path, rounds: int) -> tuple[float, f
     linked = folder / "run"
     subprocess.run(["cc", "-std=gnu99", *flags, HARNESS, folder / "model.o", "-o", linked, "-lm"], check=True)
     execution.execute()
-    start = time.perf_counter()
-    execution.execute()
-    times = max(3, min(10_000, int(ROUND_SECONDS / (time.perf_counter() - start))))
+    times = max(3, min(10_000, int(ROUND_SECONDS / fastest(execution.execute, 1))))
     found: list[tuple[float, float]] = []
     for number in range(rounds):
-        both = [lambda: outside(folder, times), lambda: inside(execution, times)]
+        both = [lambda: outside(folder, times), lambda: fastest(execution.execute, times) * 1e3]
         order = (0, 1) if number % 2 else (1, 0)
         measured = {at: both[at]() for at in order}
         found.append((measured[0], measured[1]))
@@ -83,15 +81,6 @@ def outside(folder: Path, times: int) -> float:
     """The minimum time in ms of a run of the linked program."""
     command = [folder / "run", folder / "model.weights", folder / "given", folder / "made", str(times)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1e3
-
-
-def inside(execution: onert.Execution, times: int) -> float:
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        execution.execute()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3
 
 
 def main() -> int:

@@ -1,19 +1,20 @@
 """Writes int8 convolutional networks with per-channel scales: ResNet 18, and U-Nets of two sizes.
 
-    python tests/bench/byte_networks.py FOLDER
+    python tests/bench/byte_networks.py FOLDER [NAME ...]
 
 The weights are random, as in `detectors.py`. `onert_bench FOLDER/*.tflite` compares the models with peers.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.detectors import Detector, Tensor
+from bench.writing import write_models
 from model_writer import Model
 
 from onert.ir import DType, Quantization
@@ -71,18 +72,11 @@ def unet(size: int, width: int) -> bytes:
     return model.done()
 
 
-def main() -> None:
-    """Write the models."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    models = {"resnet18_int8": resnet18(224), "unet_128_16_int8": unet(128, 16), "unet_256_32_int8": unet(256, 32)}
-    for name, content in models.items():
-        path = folder / f"{name}.tflite"
-        path.write_bytes(content)
-        print(path)
-
+MODELS = {
+    "resnet18_int8": partial(resnet18, 224),
+    "unet_128_16_int8": partial(unet, 128, 16),
+    "unet_256_32_int8": partial(unet, 256, 32),
+}
 
 if __name__ == "__main__":
-    main()
+    write_models(__doc__, MODELS)

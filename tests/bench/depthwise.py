@@ -1,14 +1,14 @@
 """Writes models of one depthwise convolution each, in float32, int8 and int16.
 
-    python tests/bench/depthwise.py FOLDER
+    python tests/bench/depthwise.py FOLDER [NAME ...]
 
 The shapes are those of mobile networks, the weights are random. `onert_bench FOLDER/*.tflite` compares with peers.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.writing import write_models
 from model_writer import Graph, Model
 
 from onert.ir import DType, Quantization
@@ -80,18 +81,11 @@ def model(layer: Layer, dtype: DType) -> bytes:
     return made.done()
 
 
-def main() -> None:
-    """Write the models."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for dtype in (DType.FLOAT32, DType.INT8, DType.INT16):
-        for layer in LAYERS:
-            path = folder / f"{dtype.name.lower()}_{layer.name}.tflite"
-            path.write_bytes(model(layer, dtype))
-            print(path)
-
+MODELS = {
+    f"{dtype.name.lower()}_{layer.name}": partial(model, layer, dtype)
+    for dtype in (DType.FLOAT32, DType.INT8, DType.INT16)
+    for layer in LAYERS
+}
 
 if __name__ == "__main__":
-    main()
+    write_models(__doc__, MODELS)

@@ -10,13 +10,14 @@ separate operators, as the exporters of Keras and PyTorch do. Compare with peers
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.writing import write_models
 from float_layers import NONE, RELU, WINDOW, Kinds, Tensor
 from later_networks import LATER
 from model_writer import Model
@@ -272,18 +273,5 @@ def model(name: str) -> bytes:
     return made.done()
 
 
-def main() -> None:
-    """Write the models."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS))
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for name in options.names or NETWORKS:
-        path = options.folder / f"{name}.tflite"
-        path.write_bytes(model(name))
-        print(path)
-
-
 if __name__ == "__main__":
-    main()
+    write_models(__doc__, {name: partial(model, name) for name in NETWORKS})

@@ -11,7 +11,6 @@ import argparse
 import ctypes
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from attrs import evolve, frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.stopwatch import fastest
 from llvm.contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
 
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build
@@ -280,25 +280,15 @@ class Runner:
         return {**both, **strides, "input": source, "zero": np.zeros_like(self.numbers(c))}
 
 
-def seconds(run: Callable[[], None], repeat: int) -> float:
-    """The fastest of `repeat` consecutive runs."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def share_of_peak(
     run: Callable[[], None], rate: float, peak: Callable[[], None], peak_work: int, rounds: int
 ) -> tuple[float, float]:
     """Operations per second and their share of the peak, medians over the rounds; `rate` is one run's operations."""
     run()
-    repeat = max(3, min(200, int(0.004 / max(seconds(run, 2), 1e-7))))
+    repeat = max(3, min(200, int(0.004 / max(fastest(run, 2), 1e-7))))
     speeds, shares = [], []
     for i in range(rounds):
-        first, second = (seconds(peak, 3), seconds(run, repeat)) if i % 2 else (seconds(run, repeat), seconds(peak, 3))
+        first, second = (fastest(peak, 3), fastest(run, repeat)) if i % 2 else (fastest(run, repeat), fastest(peak, 3))
         own, best = (second, first) if i % 2 else (first, second)
         speeds.append(rate / own)
         shares.append(rate / own / (peak_work / best))

@@ -25,6 +25,7 @@ import onert
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
+from bench.stopwatch import fastest  # noqa: E402
 from branchy_models import PACKAGES, real_ensemble  # noqa: E402
 from shared_material import SHARED  # noqa: E402
 
@@ -45,25 +46,15 @@ def inputs(program: onert.Program) -> list[Array]:
     return found
 
 
-def least(call: Call, times: int) -> float:
-    """The minimum time of a call in seconds."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def rounds(calls: list[Call], seconds: float) -> list[list[float]]:
     """The seconds of each call, as a list for each round."""
-    once = max(min(least(call, 5) for call in calls), 1e-7)
+    once = max(min(fastest(call, 5) for call in calls), 1e-7)
     times = max(2, int(ROUND_SECONDS / once))
     found: list[list[float]] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(found) < 5:
         order = range(len(calls)) if len(found) % 2 else reversed(range(len(calls)))
-        measured = {at: least(calls[at], times) for at in order}
+        measured = {at: fastest(calls[at], times) for at in order}
         found.append([measured[at] for at in range(len(calls))])
     return found
 

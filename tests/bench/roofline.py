@@ -24,7 +24,8 @@ from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.kernels import CHAINS, Peak, Runner, seconds
+from bench.kernels import CHAINS, Peak, Runner
+from bench.stopwatch import fastest
 
 import onert
 from onert.backend import Group, Routine
@@ -93,7 +94,7 @@ class Machine:
 
     def operations_per_second(self, integer: bool) -> float:
         call, work = self._peaks[integer]
-        return work / seconds(call, 5)
+        return work / fastest(call, 5)
 
     @staticmethod
     def bytes_per_second(nbytes: int) -> float:
@@ -106,7 +107,7 @@ class Machine:
                 np.copyto(copy, source)
 
         copies()
-        return 2 * len(source) * again / seconds(copies, 4)
+        return 2 * len(source) * again / fastest(copies, 4)
 
 
 def row(path: Path, machine: Machine, rounds: int) -> Found:
@@ -119,10 +120,10 @@ def row(path: Path, machine: Machine, rounds: int) -> Found:
         execution.set_input(number, rng.integers(0, 2, shape).astype(given.dtype.numpy))
     execution.execute()
     wanted, size = needs(program.main), working_set(program.main)
-    repeat = max(3, int(ROUND / max(seconds(execution.execute, 3), 1e-7)))
+    repeat = max(3, int(ROUND / max(fastest(execution.execute, 3), 1e-7)))
     taken, shares, parts = [], [], []
     for _ in range(rounds):
-        own = seconds(execution.execute, repeat)
+        own = fastest(execution.execute, repeat)
         rates = {integer: machine.operations_per_second(integer) for integer in (False, True)}
         moving = machine.bytes_per_second(size)
         computing = [each.operations / rates[each.stored] for each in wanted]

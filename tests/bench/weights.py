@@ -16,7 +16,8 @@ from statistics import median
 
 import numpy as np
 from attrs import frozen
-from kernels import CHAINS, Peak, Runner, seconds
+from kernels import CHAINS, Peak, Runner
+from stopwatch import fastest
 
 import onert
 from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
@@ -74,7 +75,7 @@ def share(
     found = []
     for i in range(rounds):
         pair = [(top, 2), (run, 3)] if i % 2 else [(run, 3), (top, 2)]
-        times = {call: seconds(call, repeat) for call, repeat in pair}
+        times = {call: fastest(call, repeat) for call, repeat in pair}
         found.append((work / times[run], work / times[run] / (top_work / times[top])))
     return [median(each) for each in zip(*found, strict=True)]
 
