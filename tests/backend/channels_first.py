@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from attrs import frozen
 
-from onert.backend import CHANNELS_FIRST, Backend, Memory, Sequence, Settings, Tensors
-from onert.ir import Array, CallTypes, Context, Operation
+from onert.backend import CHANNELS_FIRST, Backend, Memory, Sequence, Settings
+from onert.ir import Array, CallTypes, Op, Operation
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
+
+from .stored import StoredKernel
 
 
 class ChannelsFirst(Backend):
@@ -39,29 +38,15 @@ class ChannelsFirst(Backend):
             return None if same else "only pictures of one shape are joined"
         return f"there is no {op.label}"
 
-    def generate(self, sequence: Sequence, settings: Settings) -> ChannelsFirstKernel:
-        return ChannelsFirstKernel(sequence)
+    def generate(self, sequence: Sequence, settings: Settings) -> StoredKernel:
+        return StoredKernel(sequence, _run)
 
 
-@frozen(eq=False)
-class ChannelsFirstKernel:
-    """Runs a sequence on the arrays as they are stored."""
-
-    sequence: Sequence
-
-    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        def run() -> None:
-            for operation in self.sequence.body:
-                given: list[Array] = [tensors[i].buffer for i in operation.used]
-                out: Array = tensors[operation.outputs[0]].buffer
-                assert out.flags.c_contiguous
-                op = operation.op
-                if isinstance(op, Pool2D):
-                    (x,) = given
-                    windows = np.lib.stride_tricks.sliding_window_view(x, (op.filter_height, op.filter_width), (2, 3))
-                    out[...] = windows[:, :, :: op.stride_height, :: op.stride_width].max((4, 5))
-                else:
-                    assert isinstance(op, Binary)
-                    out[...] = op.kind.value.numpy(*given)
-
-        return run
+def _run(op: Op, given: list[Array], out: Array) -> None:
+    assert out.flags.c_contiguous
+    if isinstance(op, Pool2D):
+        windows = np.lib.stride_tricks.sliding_window_view(given[0], (op.filter_height, op.filter_width), (2, 3))
+        out[...] = windows[:, :, :: op.stride_height, :: op.stride_width].max((4, 5))
+    else:
+        assert isinstance(op, Binary)
+        out[...] = op.kind.value.numpy(*given)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 import numpy as np
-from attrs import frozen
 
-from onert.backend import Backend, HostMemory, Memory, Sequence, Settings, Tensors
-from onert.ir import Array, CallTypes, Context, Operation, TensorType
+from onert.backend import Backend, HostMemory, Memory, Sequence, Settings
+from onert.ir import Array, CallTypes, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary
+
+from .stored import StoredKernel
 
 VECTOR = 16
 
@@ -56,23 +56,9 @@ class Padded(Backend):
         plain = isinstance(operation.op, Binary) and operation.op.activation is Activation.NONE
         return None if plain or isinstance(operation.op, Reshape) else f"there is no {operation.op.label}"
 
-    def generate(self, sequence: Sequence, settings: Settings) -> PaddedKernel:
-        return PaddedKernel(sequence)
+    def generate(self, sequence: Sequence, settings: Settings) -> StoredKernel:
+        return StoredKernel(sequence, _run)
 
 
-@frozen(eq=False)
-class PaddedKernel:
-    """Runs a sequence on the arrays as they are stored."""
-
-    sequence: Sequence
-
-    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        def run() -> None:
-            for operation in self.sequence.body:
-                out: Array = tensors[operation.outputs[0]].buffer
-                if isinstance(operation.op, Binary):
-                    out[...] = operation.op.kind.value.numpy(*(tensors[i].buffer for i in operation.used))
-                else:
-                    out[...] = tensors[operation.used[0]].buffer.reshape(out.shape)
-
-        return run
+def _run(op: Op, given: list[Array], out: Array) -> None:
+    out[...] = op.kind.value.numpy(*given) if isinstance(op, Binary) else given[0].reshape(out.shape)
