@@ -3,13 +3,11 @@ backend."""
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 
-import cases
 import numpy as np
 import pytest
+from cases import all_cases
 from cases.case import Case
 from formulas import floats
 from llvm.natively import assert_close, evaluated, subgraph_of, why_not
@@ -54,9 +52,8 @@ TransposeConv2D TransposeConv3D TransposeConvBias2D Unary Unpack UnsortedSegment
 
 def _by_kind() -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
-    for module in pkgutil.iter_modules(cases.__path__):
-        for case in getattr(import_module(f"cases.{module.name}"), "CASES", ()):
-            found.setdefault(type(case.op).__name__, []).append(case)
+    for case in all_cases():
+        found.setdefault(type(case.op).__name__, []).append(case)
     return found
 
 

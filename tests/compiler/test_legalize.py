@@ -6,10 +6,10 @@ import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 
-import cases
 import numpy as np
 import pytest
 from attrs import evolve, frozen
+from cases import all_cases
 from cases.case import Case
 from llvm.natively import assert_close, evaluated, subgraph_of
 
@@ -55,9 +55,8 @@ def test_the_index_lists_every_file_and_every_kind_once() -> None:
 
 
 CASES: dict[type[Op], list[Case]] = {}
-for _module in pkgutil.iter_modules(cases.__path__):
-    for _case in getattr(import_module(f"cases.{_module.name}"), "CASES", ()):
-        CASES.setdefault(type(_case.op), []).append(_case)
+for _case in all_cases():
+    CASES.setdefault(type(_case.op), []).append(_case)
 
 
 def _graph(case: Case, number: int) -> tuple[Subgraph, Subgraph, list[Array]] | str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
 from itertools import islice, permutations
 from typing import Any
 
-import cases
 import numpy as np
 import pytest
 from attrs import evolve
+from cases import all_cases
 from cases.case import Case
 from llvm.natively import assert_close, evaluated
 
@@ -114,13 +112,7 @@ def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[
     return list(created), [a.transpose(orders.result) for a in own]
 
 
-CASES = [
-    case
-    for module in pkgutil.iter_modules(cases.__path__)
-    if module.name != "case"
-    for case in import_module(f"cases.{module.name}").CASES
-    if type(case.op) in TABLE
-] + MORE
+CASES = [case for case in all_cases() if type(case.op) in TABLE] + MORE
 
 
 @pytest.mark.parametrize("kind", TABLE, ids=lambda kind: kind.__name__)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 
-import cases
 import numpy as np
 import pytest
 from attrs import evolve
+from cases import all_cases
 from cases.case import Case
 from shared_material import REPOSITORY, SHARED, needs_shared
 
@@ -129,9 +127,7 @@ def test_a_flow_loaded_as_a_package_converts_back_to_a_flow(tmp_path: Path) -> N
 
 def convertible_cases() -> Iterator[Case]:
     """The cases of the operations that can be converted to flows."""
-    for module in pkgutil.iter_modules(cases.__path__):
-        if module.name != "case":
-            yield from (c for c in import_module(f"cases.{module.name}").CASES if type(c.op) in (*RULES, *REPEATS))
+    return (case for case in all_cases() if type(case.op) in (*RULES, *REPEATS))
 
 
 def together(chosen: Sequence[Case]) -> tuple[Package, list[Array]]:

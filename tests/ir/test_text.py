@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
 from typing import Any
 
-import cases
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from attrs import evolve
+from cases import all_cases
 from cases.case import Case
 from hypothesis import given, settings
 from shared_material import REPOSITORY, SHARED, needs_shared
@@ -22,12 +20,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.text import parse, parse_subgraph, text
 
-CASES: list[Case] = [
-    case
-    for module in pkgutil.iter_modules(cases.__path__)
-    if module.name != "case"
-    for case in import_module(f"cases.{module.name}").CASES
-]
+CASES = list(all_cases())
 
 
 def _model(case: Case) -> Subgraph:

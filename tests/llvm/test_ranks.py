@@ -5,12 +5,10 @@ The shapes are derived from the cases in `tests/cases`, so a new operation is te
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 
-import cases
 import pytest
+from cases import all_cases
 from cases.case import Case
 from shape_variants import variants
 
@@ -26,11 +24,10 @@ ISA = runnable()[-1]
 def _families() -> dict[str, list[Case]]:
     """For each operation, one case for each combination of element types."""
     found: dict[tuple[object, ...], Case] = {}
-    for module in pkgutil.iter_modules(cases.__path__):
-        for case in getattr(importlib.import_module(f"cases.{module.name}"), "CASES", ()):
-            types = tuple(None if a is None else a.dtype.str for a in case.inputs)
-            if case.op.evaluate_in is None:
-                found.setdefault((case.op.label, types, bool(case.quantization)), case)
+    for case in all_cases():
+        types = tuple(None if a is None else a.dtype.str for a in case.inputs)
+        if case.op.evaluate_in is None:
+            found.setdefault((case.op.label, types, bool(case.quantization)), case)
     families: dict[str, list[Case]] = {}
     for case in found.values():
         families.setdefault(case.op.label, []).append(case)

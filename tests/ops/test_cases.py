@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-
-import cases
 import numpy as np
 import pytest
+from cases import all_cases
 from cases.case import Case
 from verdict import Alone, check_case, check_inference
 
 from onert.ir import OPS, Op, infer
 
-CASES: list[Case] = [
-    case
-    for module in pkgutil.iter_modules(cases.__path__)
-    if module.name != "case"
-    for case in import_module(f"cases.{module.name}").CASES
-]
+CASES = list(all_cases())
 SHIPPED = sorted((op for op in OPS.values() if op.__module__.startswith("onert.")), key=lambda op: op.__name__)
 WITHOUT = {"Python", "Refuse", "Unsupported"}
 """Operations without results of their own: users' functions, and placeholders for operations that cannot run."""
