@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from unittest.mock import patch
@@ -102,6 +103,12 @@ def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:
     """All operations of a subgraph, in the backend's groups."""
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
     return evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+
+
+def kernels(subgraph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
+    """How often each kernel is called for a subgraph, by name."""
+    made = generation.lowered(sequence_of(subgraph, Settings()), isa, Settings(), compact=compact)
+    return Counter(command.spec.name for command in made.commands)
 
 
 def natively(

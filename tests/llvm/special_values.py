@@ -10,7 +10,6 @@ import numpy as np
 from attrs import evolve, frozen
 from cases.case import Case
 
-from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
 from onert.compiler.legalize.decomposition import places
 from onert.ir import Array, OnertError, Subgraph
@@ -19,7 +18,7 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT2D
 from onert_llvm.target.isa import Isa
 
-from .natively import BACKEND, NOTHING, legal, subgraph_of, why_not
+from .natively import BACKEND, NOTHING, legal, sequence_of, subgraph_of, why_not
 
 VALUES = {
     "NaN": np.nan,
@@ -133,8 +132,7 @@ def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
     """A function that runs a subgraph natively. Without `isa`, only tests whether one can be built."""
     subgraph = legal(subgraph)
     settings = Settings(num_threads=1, target=isa.name if isa is not None else "native")
-    sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
-    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+    sequence = sequence_of(subgraph, settings)
     tensors = {
         i: Tensor(
             o.type,

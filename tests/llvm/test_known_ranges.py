@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
-from attrs import evolve
 
-from onert.backend import Sequence, Settings
 from onert.ir import DType, Quantization, Subgraph, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
@@ -16,10 +12,9 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, assert_close, evaluated, natively
+from .natively import assert_close, evaluated, kernels, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 HEIGHT, WIDTH, CHANNELS = 20, 21, 48
@@ -53,12 +48,6 @@ class Layers(Builder):
         bias = np.linspace(-1, 1, n).astype(np.float32)
         bias[0] = first
         return self.constant(bias)
-
-
-def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
-    sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
-    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, Settings()))
-    return Counter(command.spec.name for command in lowered(sequence, isa, Settings(), compact=compact).commands)
 
 
 def require_exact(graph: Subgraph, isa: Isa, images: int = 1) -> None:

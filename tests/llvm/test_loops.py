@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 from control.loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
 
 import onert
-from onert.backend import Sequence as Operations
 from onert.backend import Settings
 from onert.compiler import Options
 from onert.compiler.pipeline import optimize
@@ -30,7 +28,7 @@ from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import BACKEND, assert_close, natively, why_not
+from .natively import assert_close, natively, sequence_of, why_not
 
 CONTEXT: Any = object()
 """Stands for the context, which operations with enclosed graphs do not use."""
@@ -148,10 +146,9 @@ def _partial_updates(reads_it: bool) -> tuple[Subgraph, ...]:
 
 def _kernels(graph: Subgraph, isa: Isa) -> list[str]:
     """The names of the kernels generated for a graph and the graphs enclosed in it."""
-    sequence = Operations(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     settings = Settings(num_threads=1, target=isa.name)
-    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
-    return [command.spec.name for command in kernel_calls(lowered(sequence, isa, settings).commands)]
+    made = lowered(sequence_of(graph, settings), isa, settings)
+    return [command.spec.name for command in kernel_calls(made.commands)]
 
 
 @ISAS

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
-from attrs import evolve
 
-from onert.backend import Sequence, Settings
-from onert.ir import DType, Quantization, Subgraph, TensorType
+from onert.ir import DType, Quantization, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, assert_close, check, evaluated, natively
+from .natively import assert_close, check, evaluated, kernels, natively
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 ROWS, FEATURES = 3, 64
@@ -35,12 +30,6 @@ class Layers(Builder):
         how = Quantization(scales, (0,) * count, 1 if blocks else 0, 32 if blocks else None)
         weights = self.constant(w, quantization=how, dtype=DType.INT4 if blocks else DType.INT8)
         return self.add(FullyConnected(asymmetric_inputs=asymmetric), x, weights)
-
-
-def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
-    sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
-    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, Settings()))
-    return Counter(command.spec.name for command in lowered(sequence, isa, Settings(), compact=compact).commands)
 
 
 @ISAS
