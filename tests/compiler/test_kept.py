@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counters import first_value, resource_sum
 from patience import PATIENCE
 from shared_material import REPOSITORY, SHARED, needs_shared
 
@@ -26,8 +27,7 @@ from onert.compiler.scheduler.exec_time import ExecTimes, save
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.control_flow.control import CallOnce, While
-from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import While
 from onert.ir.ops.custom import Python
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -285,17 +285,12 @@ def test_loops_are_cached_with_their_bodies(compiled: Compiled) -> None:
 def counter() -> Package:
     """A resource variable and a variable tensor, both incremented by x in each run."""
     b = Builder()
-    b.add_many(CallOnce(1))
     x = b.input(ROW, "x")
-    handle = b.add(VarHandle("", "sum"))
-    total = b.add(ADD, b.add(ReadVariable((ROW,)), handle), x)
-    b.add_many(AssignVariable(), handle, total)
+    total = resource_sum(b, x)
     cached = b.variable(ROW, "kept")
     other = b.add(ADD, cached, x)
     b.update(cached, other)
-    once = Builder("initialise")
-    once.add_many(AssignVariable(), once.add(VarHandle("", "sum")), once.constant(np.zeros(4, np.float32)))
-    return packaged(b.subgraph([total, other]), once.subgraph([]))
+    return packaged(b.subgraph([total, other]), first_value(np.zeros(4, np.float32)))
 
 
 def test_variables_of_a_cached_program_start_with_their_initial_values(compiled: Compiled) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compilations import compilations
 from open_layers import Layer
 from open_positions import POSITIONS
 
 import onert
-from onert.compiler.compiler import Compilation
 
 LENGTHS = (*range(2, 25), 40, 33, 3)
 ALONE = (3, 8, 17, 40)
@@ -30,20 +30,14 @@ def _given(layer: Layer, length: int) -> dict[str, Any]:
 def test_few_programs_give_every_length_the_bits_of_a_program_for_that_length_alone(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layer, compilations = POSITIONS[name], list[Any]()
+    layer = POSITIONS[name]
     package = onert.load(layer.content)
-    before = Compilation.compiled
-
-    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        compilations.append(more)
-        return before(self, *given, **more)
-
     execution = onert.Execution(onert.compile(package, num_threads=1))
     with monkeypatch.context() as patched:
-        patched.setattr(Compilation, "compiled", counted)
+        made = compilations(patched)
         for length in LENGTHS:
             execution.run(_given(layer, length))
-    assert len(compilations) <= MOST_COMPILED
+    assert len(made) <= MOST_COMPILED
     for length in ALONE:
         given = _given(layer, length)
         shapes = {key: array.shape for key, array in given.items()}

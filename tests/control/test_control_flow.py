@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counters import first_value, resource_sum
 
 import onert
 from onert.ir import DType, ExecutionError, Op, Package, Quantization, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.control_flow.control import Call, CallOnce, If, While
-from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import Call, If, While
+from onert.ir.ops.control_flow.state import ReadVariable, VarHandle
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -115,14 +116,7 @@ def test_branches_may_be_nested_and_contain_calls() -> None:
 def _counter() -> tuple[Subgraph, Subgraph]:
     """A variable that is set to 100 once and grows by x at every run."""
     b = Builder()
-    b.add_many(CallOnce(1))
-    x = b.input(_ONE, "x")
-    handle = b.add(VarHandle("", "counter"))
-    total = b.add(_ADD, b.add(ReadVariable((_ONE,)), handle), x)
-    b.add_many(AssignVariable(), handle, total)
-    once = Builder("initialise")
-    once.add_many(AssignVariable(), once.add(VarHandle("", "counter")), once.constant(np.int32(100)))
-    return b.subgraph([total]), once.subgraph([])
+    return b.subgraph([resource_sum(b, b.input(_ONE, "x"))]), first_value(np.int32(100))
 
 
 def test_state_belongs_to_an_execution_and_can_be_reset() -> None:

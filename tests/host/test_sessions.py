@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counters import running_sum
 from patience import PATIENCE
 from shared_material import SHARED, needs_shared
 
@@ -24,22 +25,16 @@ from onert.host import (
     RequestRefusedError,
 )
 from onert.host.memory import program_memory
-from onert.ir import DType, Package, TensorType
-from onert.ir.builder import Builder
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir import Package
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 ONE = np.float32([1])
 
 
-def running_sum() -> Package:
+def squared_sum() -> Package:
     """The square of the running sum of the inputs."""
-    b = Builder("sum")
-    x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
-    total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
-    new = b.add(Binary(BinaryKind.ADD), x, total)
-    b.update(total, new)
-    return Package((b.model([b.add(Unary(UnaryKind.SQUARE), new)]),), "sum")
+    b, total = running_sum()
+    return Package((b.model([b.add(Unary(UnaryKind.SQUARE), total)]),), "sum")
 
 
 def ask(host: HostManager, sequence: Any, x: float = 1.0) -> float:
@@ -52,7 +47,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[HostManager]:
     """The running sum, whole on each of four devices or split over each of two pairs."""
     config = HostConfig(max_sequences=8, sequence_idle=PATIENCE)
     with HostManager([DeviceConfig(threads=1)] * 4, config) as manager:
-        manager.add_network("n", running_sum(), parts=request.param, copies=None)
+        manager.add_network("n", squared_sum(), parts=request.param, copies=None)
         yield manager
 
 
@@ -115,7 +110,7 @@ def test_a_sequence_beyond_the_limit_is_refused_unless_another_is_idle() -> None
     for idle, refused in ((PATIENCE, True), (0.0, False)):
         config = HostConfig(max_sequences=2, sequence_idle=idle)
         with HostManager([DeviceConfig(threads=1)], config) as host:
-            host.add_network("n", running_sum())
+            host.add_network("n", squared_sum())
             assert [ask(host, name) for name in "abab"] == [1, 1, 4, 4]
             if refused:
                 with pytest.raises(
@@ -127,10 +122,10 @@ def test_a_sequence_beyond_the_limit_is_refused_unless_another_is_idle() -> None
 
 
 def test_a_sequence_that_does_not_fit_in_memory_fails_its_request() -> None:
-    memory = program_memory(onert.compile(running_sum(), num_threads=1))
+    memory = program_memory(onert.compile(squared_sum(), num_threads=1))
     one_more = memory.total + (memory.total - memory.constants)
     with HostManager([DeviceConfig(threads=1, memory=one_more)]) as host:
-        host.add_network("n", running_sum())
+        host.add_network("n", squared_sum())
         assert ask(host, "a") == 1
         with pytest.raises(OutOfDeviceMemoryError, match="does not have enough memory for another sequence of 'n'"):
             ask(host, "b")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from attrs import field, frozen
+from counters import first_value, resource_sum
 from shared_material import REPOSITORY
 
 import onert
@@ -18,8 +19,6 @@ from onert.exec import Execution, SharedArena
 from onert.exec.observers import MemoryTimeline, MinMax, Profile, Trace
 from onert.ir import Array, DType, OnertError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.control_flow.control import CallOnce
-from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -35,11 +34,8 @@ def counter() -> Package:
     tensor that is updated in place.
     """
     b = Builder()
-    b.add_many(CallOnce(1))
     x = b.input(ROW, "x")
-    handle = b.add(VarHandle("", "sum"))
-    total = b.add(ADD, b.add(ReadVariable((ROW,)), handle), x)
-    b.add_many(AssignVariable(), handle, total)
+    total = resource_sum(b, x)
     kept = b.variable(ROW, "kept")
     other = b.add(ADD, kept, b.add(MUL, x, b.constant(ONES)))
     b.update(kept, other)
@@ -48,9 +44,8 @@ def counter() -> Package:
     after = b.add(PutRow(), table, row, b.constant(np.int32(1)))
     b.update(table, after)
     third = b.add(Slice(), after, first, b.constant(np.int32([1, 4])))
-    once = Builder("initialise")
-    once.add_many(AssignVariable(), once.add(VarHandle("", "sum")), once.constant(np.zeros(4, np.float32)))
-    return Package((Subgraphs((b.subgraph([total, other, third]), once.subgraph([]))),), "counter")
+    once = first_value(np.zeros(4, np.float32))
+    return Package((Subgraphs((b.subgraph([total, other, third]), once)),), "counter")
 
 
 def growing() -> Package:

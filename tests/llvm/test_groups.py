@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compilations import compilations
 
 import onert
-from onert.compiler.compiler import Compilation
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.op import Op
@@ -117,14 +117,7 @@ def test_a_grouped_convolution_is_one_command_and_bitwise_equal_for_any_thread_c
 def test_few_compilations_serve_all_batch_sizes_of_a_grouped_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
     op, (_, *picture), weights = LAYERS["windows"]
     execution = onert.Execution(onert.compile(network(op, (None, *picture), weights), num_threads=2))
-    made: list[object] = []
-    before = Compilation.compiled
-
-    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        made.append(self)
-        return before(self, *given, **more)
-
-    monkeypatch.setattr(Compilation, "compiled", counted)
+    made = compilations(monkeypatch)
     sizes = (5, 3, 1, 7, 2, 6, 4)
     found = [next(iter(execution.run([draw(n, *picture), draw(n, *picture[:2], weights[0])]).values())) for n in sizes]
     assert len(made) <= 4

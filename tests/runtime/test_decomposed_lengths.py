@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from compilations import compilations
 from formulas import floats
 
 import onert
 from onert.backend import EvaluatingKernel
-from onert.compiler.compiler import Compilation
 from onert.ir import Array, DType, Op, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
@@ -94,8 +94,7 @@ def _normed() -> Package:
 
 
 def test_a_few_recipes_serve_instance_normalisation_of_many_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled, before = [], Compilation.compiled
-    monkeypatch.setattr(Compilation, "compiled", lambda *a, **k: bool(compiled.append(a)) or before(*a, **k))
+    compiled = compilations(monkeypatch)
     execution = onert.Execution(onert.compile(_normed()))
     for length in range(20, 40):
         x = floats((1, length, length + 3, 3))

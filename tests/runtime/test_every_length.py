@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from compilations import compilations
 from dynamic_models import ALL, MODELS, Dynamic
 
 import onert
-from onert.compiler.compiler import Compilation
 
 STATM = Path("/proc/self/statm")
 BRIEF = ("kws_ref_model", "ToyCar", "hey_mycroft")
@@ -38,17 +37,10 @@ def test_many_lengths_are_served_by_few_programs_in_bounded_memory(
     path = MODELS / model.file
     if not path.is_file():
         pytest.skip(f"{path} is not there")
-    made: list[Any] = []
-    before = Compilation.compiled
-
-    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        made.append(more)
-        return before(self, *given, **more)
-
     program = onert.compile(onert.load(path))
     execution = onert.Execution(program)
     infos = execution.program.inputs
-    monkeypatch.setattr(Compilation, "compiled", counted)
+    made = compilations(monkeypatch)
     for length in (*range(2, most + 1), *range(most, 0, -1)):
         execution.run(model.inputs(infos, length))
     assert len(made) <= MOST_COMPILED

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import frozen
+from compilations import compilations
 from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, weights
 
 import onert
-from onert.compiler.compiler import Compilation
 from onert.compiler.legalize.vision_audio.interpolation import SamePlaces
 from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
 from onert.compiler.rewrite.shape_arithmetic import rounded
@@ -61,14 +61,7 @@ def _with_shape_output() -> Subgraphs:
     "model", [pooled, found, _with_shape_output, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)]
 )
 def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[Any] = []
-    before = Compilation.compiled
-
-    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        compiled.append(given)
-        return before(self, *given, **more)
-
-    monkeypatch.setattr(Compilation, "compiled", counted)
+    compiled = compilations(monkeypatch)
     execution = onert.Execution(onert.compile(Package((model(),), "made")))
     for n in range(8, 72):
         execution.set_input_shape(0, (1, 6, n, 3))
@@ -77,16 +70,9 @@ def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], m
 
 
 def test_new_recipes_are_made_as_lengths_keep_growing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    before = Compilation.compiled
-
-    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
-        made.append(more)
-        return before(self, *given, **more)
-
     execution = onert.Execution(onert.compile(opened(pooled())))
     execution.run([weights(1, 6, 5, 3)])
-    monkeypatch.setattr(Compilation, "compiled", counted)
+    made = compilations(monkeypatch)
     for length in (8, 40, 200, 1000, 5000, 25000):
         for n in (length, length + 2):
             execution.run([weights(1, 6, n, 3)])

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counters import running_sum
 from host.gated import GatedDevice
 from patience import PATIENCE
 
 from onert.host import BatchConfig, DeviceConfig, HostManager
-from onert.ir import DType, Package, TensorType
-from onert.ir.builder import Builder
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir import Package
 from onert.serve import ServeConfig, Server
 from onert.serve.protocol.messages import message
 from onert.serve.repository import READY, Loading, ModelState
@@ -130,16 +129,6 @@ def test_requests_of_a_stream_run_concurrently_and_are_answered_in_order(tmp_pat
             assert [each.infer_response.id for each in call.answers] == ["1", "2"]
 
 
-def running_sum() -> Package:
-    """A network that computes the running sum of its inputs."""
-    b = Builder("sum")
-    x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
-    total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
-    new = b.add(Binary(BinaryKind.ADD), x, total)
-    b.update(total, new)
-    return Package((b.model([new]),), "sum")
-
-
 @pytest.fixture(scope="module")
 def stateful_server() -> Iterator[Server]:
     """A server of a stateful network, which is added directly because no model file has one."""
@@ -147,7 +136,8 @@ def stateful_server() -> Iterator[Server]:
         HostManager([DeviceConfig(threads=1)]) as host,
         Server(host, {}, ServeConfig(http_port=0, grpc_port=0)) as server,
     ):
-        host.add_network("sum", running_sum())
+        b, total = running_sum()
+        host.add_network("sum", Package((b.model([total]),), "sum"))
         server.repository._states["sum"] = ModelState("sum", READY)
         yield server
 
