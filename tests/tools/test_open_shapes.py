@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,23 +139,13 @@ def lines() -> Package:
     return made({"x": ["n", 3, 48, None]}, nodes, constants)
 
 
-def decoder() -> Package:
-    """A model that concatenates past and new elements and adds a mask of the total length `past + seq`."""
+def decoder(past: str = "past", total: str = "past + seq") -> Package:
+    """A model that concatenates past and new elements and adds a mask of the total length."""
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["all"], axis=1),
         helper.make_node("Add", ["all", "mask"], ["y"]),
     ]
-    inputs = {"x": ["batch", "seq", 4], "past": ["batch", "past", 4], "mask": ["batch", "past + seq", 1]}
-    return made(inputs, nodes, {})
-
-
-def encoder() -> Package:
-    """The same model with a name of its own for the total length."""
-    nodes = [
-        helper.make_node("Concat", ["past", "x"], ["all"], axis=1),
-        helper.make_node("Add", ["all", "mask"], ["y"]),
-    ]
-    inputs = {"x": ["batch", "seq", 4], "past": ["batch", "before", 4], "mask": ["batch", "total", 1]}
+    inputs = {"x": ["batch", "seq", 4], "past": ["batch", past, 4], "mask": ["batch", total, 1]}
     return made(inputs, nodes, {})
 
 
@@ -196,7 +187,7 @@ MADE = {
         "seq, past and past + seq are dynamic, assumed to be 16, 16 and 32",
     ),
     "a sum without an expression": (
-        encoder,
+        partial(decoder, "before", "total"),
         {0: (1, 16, 4), 1: (1, 16, 4), 2: (1, 32, 1)},
         "seq, before and total are dynamic, assumed to be 16, 16 and 32",
     ),
