@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from string import Template
 
 from onert.ir import BackendError
 from onert_llvm.target.isa import Isa
@@ -58,10 +59,18 @@ def support_texts(isa: Isa) -> tuple[str, ...]:
     """Modules that define what the code generator calls for missing instructions, so that no library is needed."""
     if isa.pointer_bytes == 8 or isa.architecture == "wasm32":
         return ()
+    division = Template(_text("division.ll"))
     if not isa.architecture.startswith(("arm", "thumb")):
-        return (_text("division_64.ll"),)
+        return (
+            division.substitute(bits=64, last=63, unsigned="divided", signed="divided_signed")
+            + _text("division_64.ll"),
+        )
+    # Run-time ABI for the Arm Architecture, section 4.3. Quotient and remainder are returned in r0 to r3, where the
+    # code generator puts a struct of them.
+    wide = division.substitute(bits=64, last=63, unsigned="__aeabi_uldivmod", signed="__aeabi_ldivmod")
+    word = division.substitute(bits=32, last=31, unsigned="__aeabi_uidivmod", signed="__aeabi_idivmod")
     small = isa.architecture.startswith(("thumbv6m", "thumbv8m.base"))
-    return (_text("division_arm.ll"), *((_text("wide_armv6m.ll"),) if small else ()))
+    return (wide + word + _text("division_arm.ll"), *((_text("wide_armv6m.ll"),) if small else ()))
 
 
 @cache
