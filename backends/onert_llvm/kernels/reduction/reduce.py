@@ -211,11 +211,8 @@ class ArgColumns(Value):
 
 
 @frozen
-class ArgNarrow(Value):
-    """The result of `ArgRows` for rows of bytes (`is_narrow`).
-
-    A byte and its position are combined in one 32-bit number, whose maximum is that of the first of the best.
-    """
+class _OfRows(Value):
+    """Kernels for the position of each row's greatest (least) element; `wide`: results are 64-bit integers."""
 
     greatest: bool
     kind: Kind
@@ -223,8 +220,20 @@ class ArgNarrow(Value):
 
     slots = ("in", "width", "out")
 
+    def _store(self, task: Task, row: Val, place: Val) -> None:
+        result = I64 if self.wide else I32
+        task.view("out", result, 1)[row].store(place.cast(result))
+
+
+@frozen
+class ArgNarrow(_OfRows):
+    """The result of `ArgRows` for rows of bytes (`is_narrow`).
+
+    A byte and its position are combined in one 32-bit number, whose maximum is that of the first of the best.
+    """
+
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, width, result = k.isa.f32, task.i64("width"), I64 if self.wide else I32
+        lanes, width = k.isa.f32, task.i64("width")
         order = _MOST_PLACES - 1 - k.iota(I32, lanes)
         worst = k.const(vec(I32, lanes), -(1 << 31))
         with k.loop(end, begin) as row:
@@ -234,7 +243,7 @@ class ArgNarrow(Value):
                 value = ((value if self.greatest else -value) << _PLACE_BITS) + (order - at.cast(I32).splat(lanes))
                 best.set(best.get().max(value if mask is None else mask.select(value, worst)))
             place = _MOST_PLACES - 1 - (best.get().over_lanes(Val.max) & (_MOST_PLACES - 1))
-            task.view("out", result, 1)[row].store(place.cast(result))
+            self._store(task, row, place)
 
 
 _PLACE_BITS = 8
@@ -247,18 +256,12 @@ def is_narrow(kind: Kind, width: int) -> bool:
 
 
 @frozen
-class ArgRows(Value):
+class ArgRows(_OfRows):
     """`out[row]` = the position of the greatest (least) of in[row, :width], the first of equals; work tiles are rows.
 
     Each lane keeps the best of its own elements and its position; the first of the lanes' best ones is the result. NaN
     is never better; if it is the row's first element, its position is the result.
     """
-
-    greatest: bool
-    kind: Kind
-    wide: bool
-
-    slots = ("in", "width", "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")
@@ -279,7 +282,7 @@ class ArgRows(Value):
             if self.kind.is_float:
                 start = source[0].load()
                 first = start.ne(start).select(0, first)
-            task.view("out", I64 if self.wide else I32, 1)[row].store(first.cast(I64 if self.wide else I32))
+            self._store(task, row, first)
 
     def _better(self, one: Val, other: Val) -> Val:
         return one > other if self.greatest else one < other
@@ -294,17 +297,11 @@ class ArgRows(Value):
 
 
 @frozen
-class ArgShortRows(Value):
+class ArgShortRows(_OfRows):
     """As `ArgRows`, element by element: for short rows, reducing the lanes takes longer."""
 
-    greatest: bool
-    kind: Kind
-    wide: bool
-
-    slots = ("in", "width", "out")
-
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        width, result = task.i64("width"), I64 if self.wide else I32
+        width = task.i64("width")
         with k.loop(end, begin) as row:
             source = task.view("in", self.kind.memory, width, 1)[row]
             best, place = k.var(_comparable(source[0].load(), self.kind)), k.var(k.index(0))
@@ -313,7 +310,7 @@ class ArgShortRows(Value):
                 better = value > best.get() if self.greatest else value < best.get()
                 best.set(better.select(value, best.get()))
                 place.set(better.select(at, place.get()))
-            task.view("out", result, 1)[row].store(place.get().cast(result))
+            self._store(task, row, place.get())
 
 
 _NOWHERE = (1 << 31) - 1
