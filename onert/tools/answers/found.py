@@ -15,6 +15,11 @@ Point = tuple[float, float, float]
 """y and x as fractions of a picture, and a score from 0 to 1."""
 
 
+def as_box(sides: Array) -> Box:
+    top, left, bottom, right = map(float, sides)
+    return top, left, bottom, right
+
+
 @frozen(eq=False)
 class Found(Value):
     """One finding: a class, detection, pose or area.

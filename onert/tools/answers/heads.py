@@ -16,7 +16,7 @@ from onert.ir.value import Value
 
 from .boxes import IOU, as_scores, corners, sigmoid, suppressed
 from .ends import Ends
-from .found import Answer, Found, Point
+from .found import Answer, Found, Point, as_box
 from .poses import BODY
 
 _STRIDES = ((8, 16, 32), (8, 16, 32, 64))
@@ -170,7 +170,7 @@ def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer
             float(best[i]),
             labels.of(int(classes[i])),
             name,
-            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
+            as_box(boxes[i]),
             _points(rest[i], head.points, plane, parts=bool(in_parts)),
             _mask(rest[i], boxes[i], prototypes) if head.masks and prototypes is not None else None,
         )

@@ -9,7 +9,7 @@ from onert.ir import Array
 
 from .boxes import corners, in_parts, swapped
 from .ends import Ends
-from .found import Answer, Found
+from .found import Answer, Found, as_box
 
 _MOST_ROWS = 4096
 
@@ -144,13 +144,7 @@ def _answer(ends: Ends, at: tuple[int, ...], boxes: Array, classes: Array, score
         i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] >= least and np.isfinite(boxes[i]).all()
     ]
     found = [
-        Found(
-            int(classes[i]),
-            float(scores[i]),
-            labels.of(int(classes[i])),
-            ends.infos[at[-1]].name,
-            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
-        )
+        Found(int(classes[i]), float(scores[i]), labels.of(int(classes[i])), ends.infos[at[-1]].name, as_box(boxes[i]))
         for i in order[: ends.wanted.count]
     ]
     return Answer("detection", sentence, tuple(found))

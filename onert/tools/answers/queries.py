@@ -6,7 +6,7 @@ import numpy as np
 
 from .boxes import IOU, as_scores, corners, in_parts, suppressed, swapped
 from .ends import Ends
-from .found import Answer, Found
+from .found import Answer, Found, as_box
 
 _MOST_BEFORE = 0.02
 """Boxes are taken as corners if at most this fraction ends before it begins; centres and sizes would do so often."""
@@ -43,13 +43,7 @@ def read_queries(ends: Ends) -> Answer | None:
     chosen = np.flatnonzero((best >= ends.least(scores_at, at)) & np.isfinite(boxes).all(1))
     kept = [int(chosen[i]) for i in suppressed(boxes[chosen], best[chosen], classes[chosen])]
     found = [
-        Found(
-            int(classes[i]),
-            float(best[i]),
-            labels.of(int(classes[i])),
-            ends.infos[at].name,
-            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
-        )
+        Found(int(classes[i]), float(best[i]), labels.of(int(classes[i])), ends.infos[at].name, as_box(boxes[i]))
         for i in kept[: ends.wanted.count]
     ]
     names = [repr(ends.infos[i].name) for i in (at, scores_at)]
