@@ -26,12 +26,22 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-class _Attributed:
-    """A record with attributes: names and values, both text, in the order in which they were added."""
+class _Record:
+    """A named part of a flow."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.flags = 0
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _Attributed(_Record):
+    """A record with attributes: names and values, both text, in the order in which they were added."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.attrs: dict[str, str] = {}
 
     def add_attr(self, name: str, value: Any) -> None:
@@ -99,9 +109,6 @@ class Variable(_Attributed):
         mark = "&" if self.ref and not self.type.startswith("&") else ""
         return f"{mark}{self.type}[{sizes}]" if self.shape else f"{mark}{self.type}"
 
-    def __repr__(self) -> str:
-        return self.name
-
     def __str__(self) -> str:
         ends = f"{'input ' if self.input else ''}{'output ' if self.output else ''}"
         kind = "const" if self.data is not None else "var"
@@ -128,24 +135,20 @@ class Operation(_Attributed):
         self.outputs.append(variable)
         variable.producer = self
 
-    def __repr__(self) -> str:
-        return self.name
-
     def __str__(self) -> str:
         attrs = f" {{{', '.join(f'{k}={v}' for k, v in self.attrs.items())}}}" if self.attrs else ""
         given, made = (", ".join(v.name for v in side) for side in (self.inputs, self.outputs))
         return f"{made} = {self.type}({given}){attrs}" if made else f"{self.type}({given}){attrs}"
 
 
-class Function:
+class Function(_Record):
     """Operations that are computed together."""
 
     backprop = _Flag(FunctionFlag.BACKPROP)
     training = _Flag(FunctionFlag.TRAINING)
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.flags = 0
+        super().__init__(name)
         self.ops: list[Operation] = []
 
     def add(self, operation: Operation) -> None:
@@ -155,25 +158,18 @@ class Function:
         operation.func = self
         self.ops.append(operation)
 
-    def __repr__(self) -> str:
-        return self.name
 
-
-class Connector:
+class Connector(_Record):
     """Variables whose tensors have the same format, so that a reference to one can refer to another."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.flags = 0
+        super().__init__(name)
         self.links: list[Variable] = []
 
     def add(self, variable: Variable) -> None:
         """Link a variable, once."""
         if variable not in self.links:
             self.links.append(variable)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class Blob(_Attributed):
@@ -187,9 +183,6 @@ class Blob(_Attributed):
     def get_attr(self, name: str) -> str | None:
         """The value of an attribute; None if it does not exist."""
         return self.attrs.get(name)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)

@@ -84,8 +84,7 @@ class _Writer:
 
     def _variable(self, variable: Variable) -> Iterator[Bytes]:
         what = f"variable '{variable.name}'"
-        yield from self._flags(variable.flags, what)
-        yield _str(variable.name)
+        yield from self._flags(variable.flags, what, variable.name)
         yield from _strs(variable.aliases)
         marked = self._version < 5 and variable.flags & VariableFlag.REF
         yield _str(f"&{variable.type}" if marked else variable.type)
@@ -97,33 +96,29 @@ class _Writer:
         yield from _value(variable.data)
 
     def _operation(self, operation: Operation) -> Iterator[Bytes]:
-        yield from self._flags(operation.flags, f"operation '{operation.name}'")
-        yield _str(operation.name)
-        yield _str(operation.type)
+        yield from self._flags(operation.flags, f"operation '{operation.name}'", operation.name, operation.type)
         yield from _strs(operation.inputs)
         yield from _strs(operation.outputs)
         yield from _attributes(operation.attributes)
 
     def _function(self, function: Function) -> Iterator[Bytes]:
-        yield from self._flags(function.flags, f"function '{function.name}'")
-        yield _str(function.name)
+        yield from self._flags(function.flags, f"function '{function.name}'", function.name)
         yield from _strs(function.operations)
 
     def _connector(self, connector: Connector) -> Iterator[Bytes]:
-        yield from self._flags(connector.flags, f"connector '{connector.name}'")
-        yield _str(connector.name)
+        yield from self._flags(connector.flags, f"connector '{connector.name}'", connector.name)
         yield from _strs(connector.links)
 
     def _blob(self, blob: Blob) -> Iterator[Bytes]:
-        yield from self._flags(blob.flags, f"blob '{blob.name}'")
-        yield _str(blob.name)
-        yield _str(blob.type)
+        yield from self._flags(blob.flags, f"blob '{blob.name}'", blob.name, blob.type)
         yield from _attributes(blob.attributes)
         yield from _value(blob.data)
 
-    def _flags(self, flags: int, what: str) -> Iterator[Bytes]:
+    def _flags(self, flags: int, what: str, *texts: str) -> Iterator[Bytes]:
+        """The flags, in versions that have them, and the texts behind them."""
         if self._version >= 5:
             yield _int(flags, f"the flags of {what}")
+        yield from map(_str, texts)
 
 
 def _int(value: int, what: str) -> bytes:
