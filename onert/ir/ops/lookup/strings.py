@@ -50,7 +50,7 @@ def _require_strings(x: TensorType) -> None:
     require(x.dtype is DType.STRING, f"an operand is {x}, expected strings")
 
 
-def _rounds(types: CallTypes) -> int:
+def _rounds(op: Op, types: CallTypes) -> int:
     return shapes.num_elements(types.input(0).shape) or 0
 
 
@@ -93,8 +93,7 @@ class StringSplit(Op):
         longest = None if x.value is None else _longest(self._parts(x.value))
         return x.result((*x.shape, longest)), TensorType(DType.INT64, x.shape)
 
-    def rounds(self, types: CallTypes) -> int:
-        return _rounds(types)
+    rounds = _rounds
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         parts = self._parts(x)
@@ -139,8 +138,7 @@ class StringNormalize(Op):
         require(x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, None)), f"x is {x}, expected [n] or [1, n]")
         return x.result((*x.shape[:-1], None if x.value is None else self.evaluate(x.value).shape[-1]))
 
-    def rounds(self, types: CallTypes) -> int:
-        return _rounds(types)
+    rounds = _rounds
 
     def evaluate(self, x: Array) -> Array:
         fold: Callable[[str], str] = (lambda s: s) if self.case_sensitive else str.lower
@@ -167,8 +165,7 @@ class RegexFullMatch(Op):
         require(long <= _MOST_LETTERS, f"the pattern has {long} letters, expected at most {_MOST_LETTERS}")
         return TensorType(DType.BOOL, x.shape)
 
-    def rounds(self, types: CallTypes) -> int:
-        return _rounds(types)
+    rounds = _rounds
 
     def evaluate(self, x: Array) -> Array:
         pattern = _compiled(self.pattern)
@@ -222,8 +219,7 @@ class Tokenize(Op):
         require(long <= _MOST_LETTERS, f"a pattern has {long} letters, expected at most {_MOST_LETTERS}")
         return x.result((*x.shape, None if x.value is None else _longest(self._rows(x.value))))
 
-    def rounds(self, types: CallTypes) -> int:
-        return _rounds(types)
+    rounds = _rounds
 
     def evaluate(self, x: Array) -> Array:
         return _filled(self._rows(x), x.shape, self.padding)
