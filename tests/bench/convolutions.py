@@ -18,8 +18,8 @@ from attrs import define, field
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.writing import write_models
-from model_writer import Graph, Model
+from bench.writing import network, write_models
+from model_writer import Graph
 
 from onert.ir import DType
 
@@ -200,13 +200,5 @@ NETWORKS: dict[str, Callable[[Network], _Tensor]] = {
 }
 
 
-def model(name: str) -> bytes:
-    """One of `NETWORKS`."""
-    made = Model()
-    graph = made.graph()
-    graph.outputs(NETWORKS[name](Network(graph)).at)
-    return made.done()
-
-
 if __name__ == "__main__":
-    write_models(__doc__, {name: partial(model, name) for name in NETWORKS})
+    write_models(__doc__, {name: partial(network, make, Network) for name, make in NETWORKS.items()})

@@ -17,10 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.writing import write_models
+from bench.writing import network, write_models
 from float_layers import NONE, RELU, WINDOW, Kinds, Tensor
 from later_networks import LATER
-from model_writer import Model
 
 from onert.ir import DType
 
@@ -265,13 +264,5 @@ NETWORKS: dict[str, Callable[[Kinds], Tensor]] = {
 }  # fmt: skip
 
 
-def model(name: str) -> bytes:
-    """One of `NETWORKS`."""
-    made = Model()
-    graph = made.graph()
-    graph.outputs(NETWORKS[name](Kinds(graph)).at)
-    return made.done()
-
-
 if __name__ == "__main__":
-    write_models(__doc__, {name: partial(model, name) for name in NETWORKS})
+    write_models(__doc__, {name: partial(network, make, Kinds) for name, make in NETWORKS.items()})

@@ -1,10 +1,29 @@
-"""The command line of the programs that write models."""
+"""What the programs that write models share: one network as a model, and the command line."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol, TypeVar
+
+from model_writer import Graph, Model
+
+NetT = TypeVar("NetT")
+
+
+class Output(Protocol):
+    """A tensor that a network returns."""
+
+    at: int
+
+
+def network(make: Callable[[NetT], Output], begin: Callable[[Graph], NetT]) -> bytes:
+    """A model with one graph and one output."""
+    model = Model()
+    graph = model.graph()
+    graph.outputs(make(begin(graph)).at)
+    return model.done()
 
 
 def write_models(description: str | None, models: Mapping[str, Callable[[], bytes]]) -> None:
