@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.data_movement.fill import Where
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import FirstEntries, Where
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -54,3 +55,15 @@ def evaluated(program: onert.Program) -> set[type]:
     """The kinds of operations that do not run natively."""
     steps = [step for step in program.main.steps if step.backend != "llvm"]
     return {type(step.sequence.subgraph.operations[at].op) for step in steps for at in step.sequence.operations}
+
+
+def check_native(write: Write, counts: Iterable[int]) -> None:
+    """Check that a model runs natively, with the reference's results for each number of rows."""
+    package = package_of(write)
+    program = onert.compile(package, num_threads=1)
+    assert evaluated(program) <= {FirstEntries, Copy}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    for count in counts:
+        found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
+        for one, other in zip(found, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)

@@ -21,7 +21,7 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 
-from .counted_rows import Write, column_of, evaluated, number, package_of, row_of, rows_given
+from .counted_rows import Write, check_native, column_of, evaluated, number, package_of, row_of, rows_given
 
 
 def _places(b: Builder, n: int, most: int = 6) -> int:
@@ -128,14 +128,7 @@ LEAST = {"rows": 2, "elements": 1}
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_scatters_and_top_k_of_a_computed_size_are_native(name: str) -> None:
-    package = package_of(WRITTEN[name])
-    program = onert.compile(package, num_threads=1)
-    assert evaluated(program) <= {FirstEntries, Copy}
-    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
-    for count in range(LEAST.get(name, 0), 7):
-        found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
-        for one, other in zip(found, theirs, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
+    check_native(WRITTEN[name], range(LEAST.get(name, 0), 7))
 
 
 def _beyond(b: Builder, x: int, n: int, rows: int) -> list[int]:

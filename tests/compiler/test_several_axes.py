@@ -28,7 +28,7 @@ from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
-from .counted_rows import Write, evaluated, number, package_of, row_of, rows_given
+from .counted_rows import Write, check_native, evaluated, number, package_of, row_of, rows_given
 
 
 def _least(b: Builder, n: int, most: int) -> int:
@@ -189,14 +189,7 @@ WRITTEN: dict[str, Write] = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_several_axes_with_computed_lengths_are_native(name: str) -> None:
-    package = package_of(WRITTEN[name])
-    program = onert.compile(package, num_threads=1)
-    assert evaluated(program) <= {FirstEntries, Copy}
-    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
-    for count in range(0 if name != "slices" else 2, 5 if name == "slices" else 7):
-        found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
-        for one, other in zip(found, theirs, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
+    check_native(WRITTEN[name], range(2, 5) if name == "slices" else range(7))
 
 
 @pytest.mark.parametrize("name", ["pairs", "created tensors"])
