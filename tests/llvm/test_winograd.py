@@ -25,6 +25,7 @@ from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import assert_close, evaluated, natively
+from .winograd_kernels import winograd_kernels
 
 TOLERANCES = {2: 2e-6, 4: 6e-6}
 """Documented tolerances, relative to the range of the results."""
@@ -41,24 +42,15 @@ SHAPES = [
 
 
 @pytest.fixture(params=[2, 4], ids=["F2", "F4"])
-def always(winograd_kernels: list[WinogradF32], monkeypatch: pytest.MonkeyPatch, request: Any) -> list[WinogradF32]:
-    """Use Winograd kernels of one form winograd_kernels possible; returns the kernels that were used."""
+def always(taken: list[WinogradF32], monkeypatch: pytest.MonkeyPatch, request: Any) -> list[WinogradF32]:
+    """Use Winograd kernels of one form wherever possible; returns the kernels that were used."""
     monkeypatch.setitem(layers.FORMS, "exact", (Form(request.param),))
-    return winograd_kernels
+    return taken
 
 
 @pytest.fixture
-def winograd_kernels(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
-    """Use Winograd kernels winograd_kernels possible; returns the kernels that were used."""
-    taken: list[WinogradF32] = []
-
-    def kernel(*args: object) -> WinogradF32:
-        taken.append(WinogradF32(*args))  # type: ignore[arg-type]
-        return taken[-1]
-
-    monkeypatch.setattr(winograd, "_WORTH", 1e9)
-    monkeypatch.setattr(layers, "WinogradF32", kernel)
-    return taken
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
+    return winograd_kernels(monkeypatch, winograd, layers, "WinogradF32")
 
 
 def _numbers(*shape: int, seed: int = 0) -> Array:
@@ -106,7 +98,7 @@ def test_winograd_convolutions_of_any_size_match_their_definition(
 @pytest.mark.parametrize("value", [0.0, np.inf])
 def test_winograd_convolutions_with_stride_2_match_their_definition(
     isa: Isa,
-    winograd_kernels: list[WinogradF32],
+    taken: list[WinogradF32],
     size: tuple[int, int, int],
     channels: int,
     n: int,
@@ -118,7 +110,7 @@ def test_winograd_convolutions_with_stride_2_match_their_definition(
     weights[3, 1, 2, 5] = 0
     subgraph = _layer(x, weights, padding, _numbers(n, seed=2), stride=2)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.stride for kernel in winograd_kernels} == {2}
+    assert {kernel.form.stride for kernel in taken} == {2}
     with np.errstate(all="ignore"):
         assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
@@ -144,7 +136,7 @@ def test_winograd_convolutions_with_stride_2_match_their_definition(
 @pytest.mark.parametrize("value", [0.0, np.inf])
 def test_winograd_convolutions_with_other_windows_match_their_definition(
     isa: Isa,
-    winograd_kernels: list[WinogradF32],
+    taken: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
     dilation: tuple[int, int],
@@ -158,7 +150,7 @@ def test_winograd_convolutions_with_other_windows_match_their_definition(
     weights[3] = 0
     subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2), 1, dilation)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
-    assert {(kernel.form.window, kernel.form.dilated) for kernel in winograd_kernels} == {(window, dilation != (1, 1))}
+    assert {(kernel.form.window, kernel.form.dilated) for kernel in taken} == {(window, dilation != (1, 1))}
     with np.errstate(all="ignore"):
         expected = evaluated(subgraph, [x])
     for answer in found:
@@ -180,7 +172,7 @@ def test_winograd_convolutions_with_other_windows_match_their_definition(
 @pytest.mark.parametrize("value", [0.0, np.inf])
 def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
     isa: Isa,
-    winograd_kernels: list[WinogradF32],
+    taken: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
     strides: tuple[int, int],
@@ -194,7 +186,7 @@ def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
     x[0, size[1] // 2, 3, 5] += np.float32(value)
     subgraph = _layer(x, weights, padding, _numbers(33, seed=2), strides)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.strides for kernel in winograd_kernels} == {strides}
+    assert {kernel.form.strides for kernel in taken} == {strides}
     with np.errstate(all="ignore"):
         assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
@@ -230,7 +222,7 @@ def test_non_finite_inputs_stay_in_their_windows(isa: Isa, always: list[Winograd
 @ISAS
 @pytest.mark.parametrize("scale", [1.0, 1e-38])
 def test_zero_weights_times_non_finite_inputs_are_nan(
-    isa: Isa, winograd_kernels: list[WinogradF32], scale: float, subtests: pytest.Subtests
+    isa: Isa, taken: list[WinogradF32], scale: float, subtests: pytest.Subtests
 ) -> None:
     x, weights = _numbers(1, 8, 7, 20), _numbers(32, 3, 3, 20, seed=1)
     weights[_numbers(32, 3, 3, 20, seed=2) < 0] = 0
@@ -239,7 +231,7 @@ def test_zero_weights_times_non_finite_inputs_are_nan(
         subgraph = _layer(x, weights * np.float32(scale), Padding.SAME, dilation=dilation)
         with subtests.test(dilation=dilation), np.errstate(all="ignore"):
             assert_close(natively(subgraph, [x], isa), evaluated(subgraph, [x]), TOLERANCES[2])
-    assert len(winograd_kernels) == 2
+    assert len(taken) == 2
 
 
 def test_weights_that_do_not_survive_the_transform_use_another_algorithm(always: list[WinogradF32]) -> None:

@@ -17,6 +17,7 @@ from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import assert_close, evaluated, natively, subgraph_of
+from .winograd_kernels import winograd_kernels
 
 ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)][-1:]
 SHAPES = [
@@ -38,16 +39,7 @@ EVERY_SHAPE = pytest.mark.parametrize(("size", "channels", "n", "padding", "rate
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[WinogradInt8]:
-    """Use Winograd kernels wherever possible; returns the kernels that were used."""
-    found: list[WinogradInt8] = []
-
-    def kernel(*args: object) -> WinogradInt8:
-        found.append(WinogradInt8(*args))  # type: ignore[arg-type]
-        return found[-1]
-
-    monkeypatch.setattr(winograd_int8, "_WORTH", 1e9)
-    monkeypatch.setattr(byte_layers, "WinogradInt8", kernel)
-    return found
+    return winograd_kernels(monkeypatch, winograd_int8, byte_layers, "WinogradInt8")
 
 
 def _layer(
