@@ -41,27 +41,16 @@ def _padding(node: Node) -> Padding | Margins:
     return Padding[text]
 
 
-def _conv(e: Emitter, node: Node) -> int:
-    """A convolution with constant filters [height, width, channels, filters]."""
-    node.require_inputs(2)
-    weight = e.elements(node.inputs[1], "the filter")
-    if weight.ndim != 4:
-        raise RuleError(f"the filter has shape {list(weight.shape)}, expected 4 dimensions")
-    filters = e.constant(np.ascontiguousarray(weight.transpose(3, 0, 1, 2)))
-    op = Conv2D(_padding(node), *_along_the_plane(node, "strides"), *_along_the_plane(node, "dilations"))
-    return e.add(op, node.inputs[0], filters)
-
-
-def _depthwise(e: Emitter, node: Node) -> int:
-    """A depthwise convolution with constant filters [height, width, channels, multiplier]."""
+def _convolution(kind: type[Conv2D | DepthwiseConv2D], e: Emitter, node: Node) -> int:
+    """A convolution with constant filters [height, width, channels, filters], or multipliers instead of filters."""
     node.require_inputs(2)
     weight = e.elements(node.inputs[1], "the filter")
     if weight.ndim != 4:
         raise RuleError(f"the filter has shape {list(weight.shape)}, expected 4 dimensions")
     height, width, channels, times = weight.shape
-    filters = e.constant(np.ascontiguousarray(weight.reshape(1, height, width, channels * times)))
-    op = DepthwiseConv2D(_padding(node), *_along_the_plane(node, "strides"), *_along_the_plane(node, "dilations"))
-    return e.add(op, node.inputs[0], filters)
+    stored = weight.transpose(3, 0, 1, 2) if kind is Conv2D else weight.reshape(1, height, width, channels * times)
+    op = kind(_padding(node), *_along_the_plane(node, "strides"), *_along_the_plane(node, "dilations"))
+    return e.add(op, node.inputs[0], e.constant(np.ascontiguousarray(stored)))
 
 
 def _pool(kind: Pooling, e: Emitter, node: Node) -> int:
@@ -82,8 +71,8 @@ def _fill(e: Emitter, node: Node) -> int:
 
 
 RULES: Mapping[str, Rule] = {
-    "Conv2D": _conv,
-    "DepthwiseConv2dNative": _depthwise,
+    "Conv2D": partial(_convolution, Conv2D),
+    "DepthwiseConv2dNative": partial(_convolution, DepthwiseConv2D),
     "MaxPool": partial(_pool, Pooling.MAX),
     "AvgPool": partial(_pool, Pooling.AVERAGE),
     "Pad": _pad,
