@@ -30,9 +30,10 @@ import numpy as np
 
 import onert
 from onert.host import BatchConfig, DeviceConfig, HostManager
+from onert.host.partitioner.costs import numbers
 from onert.host.placement import with_open_batch
 from onert.host.simulation import Station, Stream, Workload, simulate
-from onert.host.simulation.calibration import FREE, Measurements, calibrate, numbers
+from onert.host.simulation.calibration import FREE, Measurements, calibrate
 from onert.host.simulation.observed import observe
 from onert.ir import Array
 from onert.serve import ServeConfig, Server

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
 
 import numpy as np
 
-from onert.backend import Program, Tensors
+from onert.backend import Program, TensorInfo, Tensors
 from onert.exec import Execution
 from onert.exec.observers import Observer, Work
 from onert.host.device_info import DeviceInfo
@@ -59,10 +58,10 @@ def measured(program: Program, graph: UnitGraph, rounds: int = 5) -> Seconds:
 
     The time of a piece that belongs to several units is split by the number of operations.
     """
-    timing = _Timing(program)
+    timing, rng = _Timing(program), np.random.default_rng(0)
     seconds: dict[tuple[int, ...], list[float]] = {}
     with Execution(program, observers=(timing,)) as execution:
-        inputs = [_numbers(info) for info in program.inputs]
+        inputs = [numbers(info, rng) for info in program.inputs]
         for turn in range(rounds + 1):
             timing.pieces.clear()
             execution.run(inputs)
@@ -73,11 +72,9 @@ def measured(program: Program, graph: UnitGraph, rounds: int = 5) -> Seconds:
     return tuple(sum(each.get(at, 0.0) for at in operations) for operations in graph.units)
 
 
-def _numbers(info: Any) -> Array:
-    rng = np.random.default_rng(0)
-    shape = tuple(d or 1 for d in info.shape)
+def numbers(info: TensorInfo, rng: np.random.Generator) -> Array:
+    """Elements for an input: random floats; zeros for integers, which may be indices. Dynamic sizes are 1."""
+    shape, dtype = tuple(d or 1 for d in info.shape), info.dtype.numpy
     if info.dtype.is_float:
-        return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
-    if info.dtype.is_handle:
-        return np.full(shape, b"", object)
-    return np.zeros(shape, info.dtype.numpy)
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    return np.full(shape, b"", object) if info.dtype.is_handle else np.zeros(shape, dtype)

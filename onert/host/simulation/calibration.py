@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from attrs import asdict, frozen
 
-from onert.backend import TensorInfo
 from onert.host.errors import ConfigurationError
 from onert.host.host_config import HostConfig
 from onert.host.host_manager import HostManager
+from onert.host.partitioner.costs import numbers
 from onert.ir import Array
 from onert.ir.process.replacing import replace
 from onert.ir.value import Value
@@ -48,12 +48,6 @@ class Measurements(Value):
     idle: Mapping[str, tuple[float, ...]]
     around: float
     after: float
-
-
-def numbers(info: TensorInfo, rng: np.random.Generator) -> Array:
-    """Elements for an input: random floats, or zeros for other types, which may be indices. Dynamic sizes are 1."""
-    shape, dtype = tuple(d or 1 for d in info.shape), info.dtype.numpy
-    return rng.uniform(-1, 1, shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
 
 
 def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Measurements:
