@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -37,7 +36,6 @@ _SAFE = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Paths:
