@@ -29,6 +29,8 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
 
+from .counted_rows import evaluated
+
 Array = np.ndarray[Any, Any]
 Follow = Callable[[Builder, int, int], int]
 """Writes the part under test, given `x` f32[7, 5] and the indices of its positive elements, i64[n, 2]."""
@@ -185,17 +187,11 @@ def _given(share: float) -> Array:
     return x
 
 
-def _evaluated(program: onert.Program) -> list[type]:
-    """The kinds of operations that do not run natively."""
-    steps = [step for step in program.main.steps if step.backend != "llvm"]
-    return [type(program.main.subgraph.operations[at].op) for step in steps for at in step.sequence.operations]
-
-
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_operations_that_treat_entries_uniformly_are_native(name: str, tmp_path: Path) -> None:
     package = _model(FOLLOWING[name])
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) <= {FirstEntries}
+    assert evaluated(program) <= {FirstEntries}
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     for share in (0.5, 0, 1):
         (mine,), (theirs,) = (list(each.run([_given(share)]).values()) for each in (execution, expected))
@@ -220,7 +216,7 @@ def test_every_executor_runs_operations_that_combine_entries(name: str, executor
 def test_operations_that_need_the_count_wait_for_it(name: str) -> None:
     package = _model(STAYING[name])
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) - {FirstEntries}
+    assert evaluated(program) - {FirstEntries}
     given = _given(0.8)
     given[0] = given[:, 0] = -1  # no index is 0
     (mine,), (theirs,) = (
@@ -250,7 +246,7 @@ def test_slices_with_bounds_computed_at_run_time_are_native(form: str, axis: int
     found = b.add(Unary(UnaryKind.EXP), b.add(StridedSlice(*masks), x, *spread, step))
     package = Package((b.model([found]),), "sliced")
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) == {FirstEntries}
+    assert evaluated(program) == {FirstEntries}
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     onert.bundle(package, tmp_path, cpu="native")
     loaded = onert.load_bundle(tmp_path)
@@ -280,7 +276,7 @@ def test_distinct_elements_are_found_natively(name: str) -> None:
     x = b.input(TensorType(DType.from_numpy(given.dtype), given.shape), "x")
     package = Package((b.model([found for kind in kinds for found in b.add_many(kind, x)]),), "different")
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) <= {FirstEntries, Copy}  # of outputs that are the same tensor
+    assert evaluated(program) <= {FirstEntries, Copy}  # of outputs that are the same tensor
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     for array in (given, given[::-1].copy(), np.full_like(given, given[0])):
         for mine, theirs in zip(execution.run([array]).values(), expected.run([array]).values(), strict=True):
@@ -295,7 +291,7 @@ def test_looking_up_rows_of_distinct_indices_is_native_in_a_bundle(tmp_path: Pat
     different, _, inverse, _ = b.add_many(UniqueSlices(), indices)
     rows = b.add(Gather(0), b.add(Gather(0), table, different), inverse)
     package = Package((b.model([rows]),), "looked up")
-    assert not _evaluated(onert.compile(package, num_threads=1))
+    assert not evaluated(onert.compile(package, num_threads=1))
     onert.bundle(package, tmp_path, cpu="native")
     given = np.int64([[3, 19, 3, 0], [7, 7, 7, 7], [0, 1, 2, 3]])
     (found,) = onert.load_bundle(tmp_path).run([given]).values()
@@ -317,7 +313,7 @@ def _too_many(b: Builder, x: int, places: int) -> int:
 def test_reading_more_entries_than_there_are_fails(follow: Follow, number: int, tmp_path: Path) -> None:
     package = _model(follow)
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) <= {FirstEntries}
+    assert evaluated(program) <= {FirstEntries}
     with pytest.raises(onert.ExecutionError, match=f"{number} is more than there are, or negative"):
         onert.Execution(program).run([_given(0.5)])
     onert.bundle(package, tmp_path, cpu="native")
@@ -348,7 +344,7 @@ def _boxes() -> list[Array]:
 def test_boxes_are_suppressed_per_class_natively() -> None:
     package = _detector()
     program = onert.compile(package, num_threads=1)
-    assert set(_evaluated(program)) == {FirstEntries}
+    assert evaluated(program) == {FirstEntries}
     mine = onert.Execution(program).run(_boxes()).values()
     theirs = onert.Execution(onert.compile(package, backends=("reference",))).run(_boxes()).values()
     for one, other in zip(mine, theirs, strict=True):
@@ -377,5 +373,5 @@ def test_large_results_wait_for_their_count() -> None:
     given = np.full((1 << 12, 256), -1, np.float32)
     given[[3, 900], [2, 5]] = 1
     (found,) = onert.Execution(program).run([given]).values()
-    assert {Where, Gather} <= set(_evaluated(program))
+    assert {Where, Gather} <= evaluated(program)
     np.testing.assert_array_equal(found, given[[3, 900]])
