@@ -28,6 +28,8 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert_llvm.target.isa import runnable, target
 
+from .stored_floats import quantized, scalar
+
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
 STEP = 2.0**-24
 """The largest relative error of rounding to float32."""
@@ -37,20 +39,9 @@ def _draw(seed: int, low: int, high: int, *shape: int) -> Array:
     return np.random.default_rng(seed).integers(low, high + 1, shape)
 
 
-def _scalar(b: Builder, value: float, dtype: type = np.float32) -> int:
-    return b.constant(np.array(value, dtype))
-
-
 def _dequantized(b: Builder, x: int, scale: float, zero: int) -> int:
-    centred = b.add(Binary(SUB), b.add(Cast(DType.INT32), x), _scalar(b, zero, np.int32))
-    return b.add(Binary(MUL), b.add(Cast(DType.FLOAT32), centred), _scalar(b, scale))
-
-
-def _quantized(b: Builder, x: int, scale: float, zero: int, dtype: DType) -> int:
-    x = b.add(Unary(UnaryKind.ROUND), b.add(Binary(DIV), x, _scalar(b, scale)))
-    low, high = dtype.limits
-    x = b.add(Binary(BinaryKind.MAXIMUM), b.add(Binary(ADD), x, _scalar(b, zero)), _scalar(b, low))
-    return b.add(Cast(dtype), b.add(Binary(BinaryKind.MINIMUM), x, _scalar(b, high)))
+    centred = b.add(Binary(SUB), b.add(Cast(DType.INT32), x), scalar(b, zero, np.int32))
+    return b.add(Binary(MUL), b.add(Cast(DType.FLOAT32), centred), scalar(b, scale))
 
 
 def _weights(seed: int, each: bool, *shape: int, axis: int = 0) -> Array:
@@ -85,10 +76,10 @@ def _layer(name: str, dtype: DType, zero: int, each: bool, bias: bool, stored: b
     axis = 3 if isinstance(op, DepthwiseConv2D) else 0
     offset = [b.constant(np.linspace(-1, 1, weight[axis], dtype=np.float32))] if bias else []
     y = b.add(op, real, b.constant(_weights(len(name), each, *weight, axis=axis)), *offset)
-    y = _quantized(b, y, 0.031, 3, dtype) if stored else y
+    y = quantized(b, y, 0.031, 3, dtype) if stored else y
     if table:
         y = _dequantized(b, y, 0.031, 3)
-        y = _quantized(b, b.add(Binary(MUL), y, b.add(Unary(UnaryKind.LOGISTIC), y)), 0.02, 5, dtype)
+        y = quantized(b, b.add(Binary(MUL), y, b.add(Unary(UnaryKind.LOGISTIC), y)), 0.02, 5, dtype)
     return b.subgraph([y])
 
 
@@ -194,7 +185,7 @@ def _joined(b: Builder, x: int, zero: int) -> int:
     pooled = b.add(Pool2D(Pooling.MAX, 3, 3, Padding.SAME, 2, 2), x)
     sizes, axis = (b.constant(np.array(values, np.int32)) for values in ([3, 5], 3))
     left, right = b.add_many(SplitV(2), pooled, sizes, axis)
-    right = _dequantized(b, _quantized(b, right, 0.05, zero, DType.UINT8), 0.05, zero)
+    right = _dequantized(b, quantized(b, right, 0.05, zero, DType.UINT8), 0.05, zero)
     return b.add(Concat(3), right, left)
 
 
@@ -202,7 +193,7 @@ def _joined(b: Builder, x: int, zero: int) -> int:
 def test_bytes_are_pooled_split_and_concatenated_as_bytes(scale: float) -> None:
     b = Builder()
     x = b.input(TensorType(DType.UINT8, (2, 7, 6, 8)))
-    y = _quantized(b, _joined(b, _dequantized(b, x, 0.0173, 131), 9), scale, 131, DType.UINT8)
+    y = quantized(b, _joined(b, _dequantized(b, x, 0.0173, 131), 9), scale, 131, DType.UINT8)
     layer = b.add(Conv2D(Padding.SAME), _dequantized(b, y, scale, 131), b.constant(_weights(3, True, 9, 3, 3, 8)))
     graph = b.subgraph([layer, y])
     folded = simplify(graph, Options())

@@ -17,34 +17,25 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.target.isa import runnable
 
+from .stored_floats import quantized, scalar
+
 BYTES = (DType.INT8, DType.UINT8)
 SHAPE = (2, 3, 200)
 
 
-def _scalar(b: Builder, value: float) -> int:
-    return b.constant(np.array(value, np.float32))
-
-
 def _dequantized(b: Builder, x: int, scale: float, zero: int) -> int:
-    centred = b.add(Binary(BinaryKind.SUB), b.add(Cast(DType.FLOAT32), x), _scalar(b, zero))
-    return b.add(Binary(BinaryKind.MUL), centred, _scalar(b, scale))
-
-
-def _quantized(b: Builder, x: int, scale: float, zero: int, dtype: DType) -> int:
-    x = b.add(Unary(UnaryKind.ROUND), b.add(Binary(BinaryKind.DIV), x, _scalar(b, scale)))
-    low, high = dtype.limits
-    x = b.add(Binary(BinaryKind.MAXIMUM), b.add(Binary(BinaryKind.ADD), x, _scalar(b, zero)), _scalar(b, low))
-    return b.add(Cast(dtype), b.add(Binary(BinaryKind.MINIMUM), x, _scalar(b, high)))
+    centred = b.add(Binary(BinaryKind.SUB), b.add(Cast(DType.FLOAT32), x), scalar(b, zero))
+    return b.add(Binary(BinaryKind.MUL), centred, scalar(b, scale))
 
 
 def _stored_in_between(b: Builder, dtype: DType) -> int:
     """Floats that were stored as bytes in between."""
-    return _dequantized(b, _quantized(b, b.input(TensorType(DType.FLOAT32, SHAPE)), 0.03, 5, dtype), 0.03, 5)
+    return _dequantized(b, quantized(b, b.input(TensorType(DType.FLOAT32, SHAPE)), 0.03, 5, dtype), 0.03, 5)
 
 
 def _swish(b: Builder, y: int, dtype: DType) -> int:
     """`y * sigmoid(y)`, with the sigmoid stored as bytes too."""
-    sigmoid = _quantized(b, b.add(Unary(UnaryKind.LOGISTIC), y), 0.004, 0, dtype)
+    sigmoid = quantized(b, b.add(Unary(UnaryKind.LOGISTIC), y), 0.004, 0, dtype)
     return b.add(Binary(BinaryKind.MUL), y, _dequantized(b, sigmoid, 0.004, 0))
 
 
@@ -56,7 +47,7 @@ def _made(graph: Subgraph) -> int:
 @pytest.mark.parametrize("dtype", BYTES)
 def test_bytes_stay_if_each_is_mapped_to_another_byte(dtype: DType) -> None:
     b = Builder()
-    graph = b.subgraph([_quantized(b, _swish(b, _stored_in_between(b, dtype), dtype), 0.02, -3, dtype)])
+    graph = b.subgraph([quantized(b, _swish(b, _stored_in_between(b, dtype), dtype), 0.02, -3, dtype)])
     assert _made(skip_bytes(graph)) == _made(graph) == 3
     x = np.random.default_rng(0).uniform(-5, 5, SHAPE).astype(np.float32)
     for isa in runnable():
@@ -66,7 +57,7 @@ def test_bytes_stay_if_each_is_mapped_to_another_byte(dtype: DType) -> None:
 
 def test_bytes_computed_by_a_table_stay_whatever_reads_them() -> None:
     b = Builder()
-    stored = _quantized(b, _swish(b, _stored_in_between(b, DType.UINT8), DType.UINT8), 0.02, 3, DType.UINT8)
+    stored = quantized(b, _swish(b, _stored_in_between(b, DType.UINT8), DType.UINT8), 0.02, 3, DType.UINT8)
     graph = b.subgraph([_dequantized(b, stored, 0.02, 3)])
     assert _made(skip_bytes(graph)) == _made(graph) == 3
 
@@ -76,7 +67,7 @@ def test_bytes_are_skipped_if_floats_are_also_computed_from_them(dtype: DType) -
     b = Builder()
     y = _stored_in_between(b, dtype)
     other = b.input(TensorType(DType.FLOAT32, SHAPE))
-    graph = b.subgraph([_quantized(b, _swish(b, y, dtype), 0.02, -3, dtype), b.add(Binary(BinaryKind.ADD), y, other)])
+    graph = b.subgraph([quantized(b, _swish(b, y, dtype), 0.02, -3, dtype), b.add(Binary(BinaryKind.ADD), y, other)])
     found = skip_bytes(graph)
     assert _made(graph) == 3
     assert _made(found) == 1, "the result"
@@ -88,7 +79,7 @@ def test_bytes_are_skipped_if_floats_are_also_computed_from_them(dtype: DType) -
 def test_bytes_are_skipped_if_they_are_also_dequantised_for_an_output() -> None:
     b = Builder()
     y = _stored_in_between(b, DType.INT8)
-    graph = b.subgraph([_quantized(b, _swish(b, y, DType.INT8), 0.02, -3, DType.INT8), y])
+    graph = b.subgraph([quantized(b, _swish(b, y, DType.INT8), 0.02, -3, DType.INT8), y])
     assert _made(graph) == 3
     assert _made(skip_bytes(graph)) == 1, "the result"
 
@@ -96,6 +87,6 @@ def test_bytes_are_skipped_if_they_are_also_dequantised_for_an_output() -> None:
 def test_bytes_are_skipped_if_two_tensors_are_combined() -> None:
     b = Builder()
     x, y = _stored_in_between(b, DType.UINT8), _stored_in_between(b, DType.INT8)
-    graph = b.subgraph([_quantized(b, b.add(Binary(BinaryKind.MUL), x, y), 0.02, -3, DType.INT8)])
+    graph = b.subgraph([quantized(b, b.add(Binary(BinaryKind.MUL), x, y), 0.02, -3, DType.INT8)])
     assert _made(graph) == 3
     assert _made(skip_bytes(graph)) == 1
