@@ -25,21 +25,28 @@ ROWS = TensorType(DType.FLOAT32, (None, 4))
 WEIGHTS = np.float32([1, 2, 3, 4])
 
 
-class Cached:
-    """A test's cache. `count` is the number of programs compiled so far rather than found in the cache."""
+class Compiled:
+    """Counts the programs compiled, rather than found in the cache, since it was created."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        self._folder = folder
-        self._patch = monkeypatch
         found = programs._compiler()
 
         def compiler() -> Any:
             self.count += 1
             return found
 
-        monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
         monkeypatch.setattr(programs, "_compiler", compiler)
+
+
+class Cached(Compiled):
+    """A test's cache."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch)
+        self._folder = folder
+        self._patch = monkeypatch
+        monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
         self.empty("first")
 
     def empty(self, name: str) -> None:

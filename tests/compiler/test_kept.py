@@ -33,6 +33,8 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert_reference import Reference
 
+from .cached import Compiled
+
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 DIGITS = [REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")]
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
@@ -45,20 +47,6 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
     return tmp_path / "cache"
-
-
-class Compiled:
-    """Counts the programs compiled, rather than found in the cache, since it was created."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count = 0
-        found = programs._compiler()
-
-        def compiler() -> Any:
-            self.count += 1
-            return found
-
-        monkeypatch.setattr(programs, "_compiler", compiler)
 
 
 @pytest.fixture
