@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
+from flexible import flexible
 from model_writer import CIRCLE, Model
 from shared_material import SHARED, needs_shared
 
@@ -15,12 +15,6 @@ import onert
 from onert.ir import Array, DType
 
 F32 = DType.FLOAT32
-
-
-def _flexible(**options: Any) -> bytes:
-    builder = flexbuffers.Builder()
-    builder.MapFromElements(options)
-    return bytes(builder.Finish())
 
 
 def _run(model: bytes | Path, *inputs: Array) -> list[Array]:
@@ -68,33 +62,33 @@ def test_rope_rotates_pairs(mode: int) -> None:
 
 def test_batch_matmul_applies_its_adjoint_flags() -> None:
     x, y = _random(2, 3, 4), _random(2, 5, 3, seed=1)
-    options = _flexible(adj_x=True, adj_y=True, T=0)
+    options = flexible(adj_x=True, adj_y=True, T=0)
     found = _one("BatchMatMulV2", [x, y], (F32, (2, 4, 5)), custom=options)
     np.testing.assert_allclose(found, np.einsum("bka,bnk->ban", x, y), atol=1e-5)
 
 
 def test_einsum_evaluates_its_equation() -> None:
     x, y = _random(2, 3, 4), _random(4, 5, seed=1)
-    found = _one("Einsum", [x, y], (F32, (2, 3, 5)), custom=_flexible(equation="abc,cd->abd"))
+    found = _one("Einsum", [x, y], (F32, (2, 3, 5)), custom=flexible(equation="abc,cd->abd"))
     np.testing.assert_allclose(found, x @ y, atol=1e-5)
 
 
 def test_fused_batch_norm_matches_its_definition() -> None:
     x = _random(2, 3, 3, 4)
     scale, offset, mean, variance = (np.abs(_random(4, seed=i)) for i in range(1, 5))
-    options = _flexible(epsilon=0.01, is_training=False, data_format="NHWC")
+    options = flexible(epsilon=0.01, is_training=False, data_format="NHWC")
     found = _one("FusedBatchNormV3", [x, scale, offset, mean, variance], (F32, x.shape), custom=options)
     np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 0.01) * scale + offset, atol=1e-5)
 
 
 def test_matrix_band_part_keeps_the_band() -> None:
     x = _random(2, 4, 5)
-    found = _one("MatrixBandPart", [x, np.array(1), np.array(0)], (F32, x.shape), custom=_flexible())
+    found = _one("MatrixBandPart", [x, np.array(1), np.array(0)], (F32, x.shape), custom=flexible())
     np.testing.assert_array_equal(found, np.tril(np.triu(x, -1)))
 
 
 def test_stateless_random_numbers_equal_tensorflow() -> None:
-    found = _one("StatelessRandomUniform", [np.int32([5]), np.int32([1, 2])], (F32, (5,)), custom=_flexible())
+    found = _one("StatelessRandomUniform", [np.int32([5]), np.int32([1, 2])], (F32, (5,)), custom=flexible())
     # tf.random.stateless_uniform([5], [1, 2]) on a CPU
     np.testing.assert_array_equal(found, np.array(TENSORFLOW, np.float32))
 
@@ -104,9 +98,9 @@ TENSORFLOW = [0.8440604209899902, 0.19204533100128174, 0.9962232112884521, 0.160
 
 def test_all_and_erf_match_their_definition() -> None:
     booleans = np.array([[True, False], [True, True]])
-    found = _one("All", [booleans, np.int32([1])], (DType.BOOL, (2, 1)), custom=_flexible(keep_dims=True))
+    found = _one("All", [booleans, np.int32([1])], (DType.BOOL, (2, 1)), custom=flexible(keep_dims=True))
     np.testing.assert_array_equal(found, [[False], [True]])
-    found = _one("Erf", [np.float32([-1, 0, 0.5])], (F32, (3,)), custom=_flexible())
+    found = _one("Erf", [np.float32([-1, 0, 0.5])], (F32, (3,)), custom=flexible())
     np.testing.assert_allclose(found, [-0.8427008, 0, 0.5204999], atol=1e-6)
 
 

@@ -6,19 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
+from flexible import flexible
 from model_writer import LiteRt, Model
 
 import onert
 from onert.ir import Array, DType, Quantization
 
 SCALE = Quantization((0.5,), (3,))
-
-
-def _flexible(**options: Any) -> bytes:
-    builder = flexbuffers.Builder()
-    builder.MapFromElements(options)
-    return bytes(builder.Finish())
 
 
 def _run(code: str, inputs: list[Array], shape: tuple[int, ...], custom: bytes) -> Array:
@@ -36,7 +30,7 @@ def test_a_landmark_matrix_maps_the_region_into_the_output_image() -> None:
     landmarks = np.random.default_rng(1).uniform(0, 100, (1, 6, 3)).astype(np.float32)
     options = {"left_rotation_idx": 0, "right_rotation_idx": 3, "subset_idxs": [1, 2, 4, 5]}
     options |= {"output_width": 16, "output_height": 8, "scale_x": 1.5, "scale_y": 1.25}
-    matrix = _run("Landmarks2TransformMatrix", [landmarks], (1, 4, 4), _flexible(**options))
+    matrix = _run("Landmarks2TransformMatrix", [landmarks], (1, 4, 4), flexible(**options))
     inside = np.linalg.solve(matrix[0], [*landmarks[0, :, :2].T, np.zeros(6), np.ones(6)])[:2].T
     subset = inside[[1, 2, 4, 5]]
     margin = np.array([16 - 16 / 1.5, 8 - 8 / 1.25]) / 2
@@ -56,7 +50,7 @@ def test_a_landmark_matrix_maps_the_region_into_the_output_image() -> None:
     ],
 )
 def test_windows_over_batch_or_channels_are_refused(size: list[int], strides: list[int], sentence: str) -> None:
-    custom = _flexible(ksize=size, strides=strides, padding="VALID", include_batch_in_index=False)
+    custom = flexible(ksize=size, strides=strides, padding="VALID", include_batch_in_index=False)
     with pytest.raises(onert.ModelError, match=sentence):
         _run("MaxPoolWithArgmax", [np.zeros((2, 4, 6, 2), np.float32)], (2, 2, 3, 2), custom)
 
@@ -65,7 +59,7 @@ def test_transform_tensor_samples_a_region() -> None:
     features = np.random.default_rng(2).normal(size=(1, 5, 6, 2)).astype(np.float32)
     matrix = np.eye(4, dtype=np.float32)[None].copy()
     matrix[0, 0, 3] = 2
-    options = _flexible(output_width=3, output_height=5)
+    options = flexible(output_width=3, output_height=5)
     np.testing.assert_allclose(
         _run("TransformTensorBilinear", [features, matrix], (1, 5, 3, 2), options), features[:, :, 2:5]
     )
@@ -76,7 +70,7 @@ def _verifying(**options: Any) -> bytes:
     graph = model.graph()
     x, exact = graph.input(DType.INT8, (3,), SCALE), graph.input(DType.FLOAT32, (3,))
     out = graph.tensor(DType.FLOAT32, (3,))
-    graph.operator("NumericVerify", [x, exact], [out], custom=_flexible(**options))
+    graph.operator("NumericVerify", [x, exact], [out], custom=flexible(**options))
     graph.outputs(out)
     return model.done()
 
