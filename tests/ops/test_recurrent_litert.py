@@ -41,33 +41,24 @@ def _named(*families: Iterable[Trial]) -> list[Any]:
     return [pytest.param(t, id=f"{t.code} {t.name}") for family in families for t in family]
 
 
-@pytest.mark.parametrize("trial", _named(trials.svdf()))
-def test_svdfs_equal_litert(trial: Trial) -> None:
-    _check(trial)
+_TRIALS = _named(
+    trials.svdf(),
+    trials.rnn(),
+    trials.bidirectional_rnn(),
+    trials.long_rnn(),
+    lstms.lstm(),
+    lstms.diagonal_lstm(),
+    lstms.basic_lstm(),
+    lstms.long_hybrid(),
+    lstms.bidirectional_lstm(),
+    lstms.integer_lstm(),
+    lstms.narrow_lstm(),
+)
 
 
-@pytest.mark.parametrize("trial", _named(trials.rnn(), trials.bidirectional_rnn()))
-def test_rnns_equal_litert(trial: Trial) -> None:
-    _check(trial)
-
-
-@pytest.mark.parametrize("trial", _named(lstms.lstm(), lstms.diagonal_lstm(), lstms.basic_lstm()))
-def test_lstms_equal_litert(trial: Trial) -> None:
-    _check(trial)
-
-
-@pytest.mark.parametrize("trial", _named(lstms.long_hybrid(), trials.long_rnn()))
-def test_long_sequences_with_integer_weights_are_bitwise_equal_to_litert(trial: Trial) -> None:
-    _check(trial)
-
-
-@pytest.mark.parametrize("trial", _named(lstms.bidirectional_lstm()))
-def test_bidirectional_lstms_equal_litert(trial: Trial) -> None:
-    _check(trial)
-
-
-@pytest.mark.parametrize("trial", _named(lstms.integer_lstm(), lstms.narrow_lstm()))
-def test_integer_lstms_equal_litert(trial: Trial) -> None:
+@pytest.mark.parametrize("trial", _TRIALS)
+def test_recurrent_layers_equal_litert(trial: Trial) -> None:
+    """Integer layers, and long sequences with integer weights, are bitwise equal."""
     _check(trial)
 
 
