@@ -46,6 +46,11 @@ class Access(Value):
     nbytes: int
     write: bool = False
 
+    @property
+    def end(self) -> int:
+        """The offset of the first line of 64 bytes after it."""
+        return -(-(self.pointer.offset + self.nbytes) // 64) * 64
+
 
 class Code(Protocol):
     """What a command needs to know about the code it calls: the algorithm's name, the symbol and the task layout."""

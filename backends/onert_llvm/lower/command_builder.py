@@ -220,13 +220,14 @@ class Lowering:
         if tile not in known:
             known.append(tile)
 
-    def scratch(self, *sizes: int) -> tuple[Access, ...]:
-        """Memory between the commands of one operation, one piece for each size in bytes. The next operation reuses it,
-        except what was retained in it for others.
+    def scratch(self, *sizes: int, beside: Sequence[Access] = ()) -> tuple[Access, ...]:
+        """Memory between the commands of one operation, one piece for each size in bytes, as accesses that write it.
 
-        Each piece is returned as the access of a command that writes it.
+        The next operation, or another call, reuses it, except what was retained in it or is `beside` the new memory.
         """
-        return self._scratch_from(reduce(maximum, (left.end for left in self._retained.values()), 0), sizes)
+        ends = [left.end for left in self._retained.values()]
+        ends += (a.end for a in beside if a.pointer.area is Area.SCRATCH)
+        return self._scratch_from(reduce(maximum, ends, 0), sizes)
 
     def _scratch_from(self, offset: int, sizes: Sequence[int]) -> tuple[Access, ...]:
         found: list[Access] = []
@@ -257,7 +258,7 @@ class Lowering:
         """
         kept = accesses if until >= 0 and not self.compact else ()
         begin = min((a.pointer.offset for a in kept), default=0)
-        end = -(-reduce(maximum, (a.pointer.offset + a.nbytes for a in kept), 0) // 64) * 64
+        end = reduce(maximum, (a.end for a in kept), 0)
         self._retained[self._team, what] = _Retained(found, begin, end, until)
         return found
 

@@ -6,7 +6,7 @@ Pure functions of both; nothing is measured here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from math import inf
 from operator import itemgetter
@@ -87,7 +87,8 @@ class Work(Value):
 class Shape(Value):
     """A product of `m` rows, `row_stride` bytes from one another (0: unknown), `n` columns and `k` terms.
 
-    Tiles of 1, 2, ... rows process `term_fractions` of the terms, or all of them if it is empty.
+    Tiles of 1, 2, ... rows process `term_fractions` of the terms, or all of them if it is empty. `widened`: rows of
+    integers are 16-bit pairs, which are broadcast as they are loaded.
     """
 
     m: int
@@ -96,6 +97,7 @@ class Shape(Value):
     integer: bool = False
     row_stride: int = 0
     term_fractions: tuple[float, ...] = ()
+    widened: bool = False
 
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
@@ -276,7 +278,7 @@ def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -
         shape = evolve(shape, term_fractions=())
     return tuple(
         (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide, split), mr, wide)
-        for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
+        for mr, wide in register_tiles(isa, shape.integer and not shape.widened, _WIDEST_PADDED if padded else 4)
         if mr <= shape.m and fits(mr, wide, split, isa)
     )
 
@@ -287,9 +289,8 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
     steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
     again = displaced_cycles(mr, steps, shape.row_stride, cpu) if shape.m >= _MANY_ROWS else 0.0
-    cycles = full * (block_cycles(mr, wide, steps, cpu, shape.integer, split) + again)
-    if last:
-        cycles += block_cycles(mr, last, steps, cpu, shape.integer, split) + again
+    own = partial(block_cycles, mr, k=steps, cpu=cpu, integer=shape.integer, widened=shape.widened, split=split)
+    cycles = full * (own(wide) + again) + (own(last) + again if last else 0.0)
     if not shape.term_fractions:
         return cycles
     weights = 4 * shape.k * shape.n  # few rows would wait for them

@@ -31,14 +31,21 @@ _Steps = TypeVar("_Steps", float, Array)
 
 
 def block_cycles(
-    mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False, split: int = 1, many: int = _MANY_SUMS
+    mr: int,
+    vectors: int,
+    k: _Steps,
+    cpu: Machine,
+    integer: bool = False,
+    widened: bool = False,
+    split: int = 1,
+    many: int = _MANY_SUMS,
 ) -> _Steps:
     """Cycles of one tile of `k` steps: limited by the processor's products per cycle, by reading panels, and by the
     latency of dependent additions; each float sum has `split` accumulators.
 
-    Overheads of tiles and steps were fitted to measurements. Rows of bytes are broadcast first.
+    Overheads of tiles and steps were fitted to measurements. Rows of bytes are broadcast first, unless `widened`.
     """
-    rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
+    rate, more = (cpu.dots, 0.0 if widened else cpu.spread) if integer else (cpu.products, 0.0)
     least = cpu.latency / 2 if integer else max(cpu.latency / split, cpu.float_panel * vectors)
     products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, least)
     begin, of_row, of_sum = (cpu.block, 0.0, 0.0) if integer else cpu.float_block

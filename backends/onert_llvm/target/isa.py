@@ -131,6 +131,11 @@ class Isa(Value):
         return self.dot.value.group
 
     @property
+    def widens_bytes(self) -> bool:
+        """Whether bytes are multiplied as 16-bit pairs by x86's instruction for these."""
+        return self.dot.value.wide and self.architecture == "x86_64"
+
+    @property
     def architecture(self) -> str:
         """The first component of the triple."""
         return self.triple.split("-", 1)[0]

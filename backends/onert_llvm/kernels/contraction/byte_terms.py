@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from attrs import frozen
 
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, Var, View
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, Var, View
 from onert_llvm.kernels.arithmetic import bytes_of_four
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
@@ -36,15 +36,20 @@ class ByteTerms(Terms):
     `rest` is how many terms of a run follow the last whole step. `outliers`: some weights exceed the byte range, and
     the excess is multiplied separately. Its slots: `outliers`, the number of groups of terms that have such weights;
     `places`, the tap and first term of each (64 bits); `beyond`, the excess weights for all columns of the panels.
+    `widened`: the activations are 16-bit numbers already.
     """
 
     rest: int
     signed: bool = True
     bits: int = 8
     outliers: bool = False
+    widened: bool = False
 
     name = "int8"
-    element = I8
+
+    @property
+    def element(self) -> Type:
+        return I16 if self.widened else I8
 
     @property
     def slots(self) -> tuple[str, ...]:

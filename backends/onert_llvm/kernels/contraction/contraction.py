@@ -18,7 +18,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Type, Val, View
 
 from .extremes import Extremes
-from .register_tile import SLOTS, Block, Row, Tile, each_block
+from .register_tile import SLOTS, Block, Row, Rows, Tile, each_block
 
 Sums = Sequence[Sequence[Val]]
 """The sums of each row of a tile, by register of columns; or other values of each row."""
@@ -158,8 +158,8 @@ class Operand(Protocol):
     @property
     def slots(self) -> tuple[str, ...]: ...
 
-    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
-        """Describe how a tile's rows are read."""
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
+        """Describe how some rows are read."""
 
 
 @frozen
@@ -247,11 +247,17 @@ def _store_by_fours(k: Kernel, task: Task, block: Block, ending: Ending, sums: S
             final = wide(j)
             found.append([final(row, own[j]) for row, own in zip(rows, sums, strict=True)])
         together = REGISTERS_TOGETHER // len(columns)
+        size = k.isa.f32 * REGISTERS_TOGETHER // together
         mask = block.among(first, len(columns), REGISTERS_TOGETHER // together)
+        apart = mask is not None and not k.isa.free_masks
         for top in range(0, block.count, together):
             values = [own[min(i, block.count - 1)] for i in range(top, top + together) for own in found]
             whole = narrow([values[min(i, len(values) - 1)] for i in range(REGISTERS_TOGETHER)])
-            size = whole.lanes // together
             for i, row in enumerate(rows[top : top + together]):
+                if apart:
+                    for number, j in enumerate(columns):
+                        place = i * size + number * k.isa.f32
+                        row.place(c, j).store(whole.shuffle(range(place, place + k.isa.f32)), block.masks[j])
+                    continue
                 part = whole if together == 1 else whole.shuffle(range(i * size, (i + 1) * size))
                 row.place(c, first).store(part, mask)

@@ -13,7 +13,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I32, Kernel, Type, Val, View, vec
 
 from .implicit_im2col import each_origin
-from .register_tile import Block
+from .register_tile import Rows
 
 
 @frozen
@@ -35,7 +35,7 @@ def room(k: Kernel, patch: Patch, pitch: int) -> int:
     return -(-size // k.isa.vector_bytes) * k.isa.vector_bytes + k.isa.f32
 
 
-def gather(k: Kernel, task: Task, block: Block, patch: Patch, padding: Val, pitch: int) -> View:
+def gather(k: Kernel, task: Task, block: Rows, patch: Patch, padding: Val, pitch: int) -> View:
     """Copy the windows of a tile's rows to the stack; returns the first, and the others follow at a distance of `room`.
 
     The rows of a window are `pitch` elements apart; elements outside of the picture are `padding`. Each window is

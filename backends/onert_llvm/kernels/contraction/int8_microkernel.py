@@ -53,15 +53,15 @@ def multiply_add_int8(
 ) -> None:
     """`acc[i][j] += (rows[i][p] + offset) * panel[p, j]` for p below `depth`.
 
-    `rows` are views of bytes, `panel` of the bytes of one register group (strides: group of k, byte). `rest` is depth
-    modulo the terms of a step, known at code generation, so that no byte beyond a row is read. `at_step(p)` is emitted
-    before whole step `p`. A step is a group, or for weights of fewer `bits` the groups that share a byte; sums are then
-    scaled by `1 << narrow_shift(bits)`.
+    `rows` are views of bytes, or of the same numbers in 16 bits on targets that widen them; `panel` is a view of the
+    bytes of one register group (strides: group of k, byte). `rest` is depth modulo the terms of a step, known at code
+    generation, so that no byte beyond a row is read. `at_step(p)` is emitted before whole step `p`. A step is a group,
+    or for weights of fewer `bits` the groups that share a byte; sums are then scaled by `1 << narrow_shift(bits)`.
     """
     group, together, terms = k.isa.group, 8 // bits, step_terms(k.isa, bits)
     lanes = k.isa.f32 * group
     steps, begin = depth // terms, k.index(0)
-    if _widens_pairs(k) and bits == 8 and steps.constant is None:
+    if _widens_pairs(k) and bits == 8 and steps.constant is None and rows[0].element is I8:
         begin = _two_at_once(k, acc, rows, panel, steps, signed, at_step)
     with k.loop(steps, begin) as p:
         if at_step is not None:
@@ -137,7 +137,10 @@ def _step(k: Kernel, acc: Accumulators, a: Sequence[Val], b: Sequence[Val]) -> N
 
 
 def _whole(k: Kernel, place: View, group: int, signed: bool) -> Val:
-    """A group of a row's bytes, broadcast to every column's lane, in the domain of the instruction."""
+    """A group of a row's numbers, broadcast to every column's lane, in the domain of the instruction."""
+    if place.element is I16:
+        both = k.view(place.address, I32, 1).load(align=4)
+        return both.splat(k.isa.f32).bits(vec(I16, k.isa.f32 * group))
     word = I32 if group == 4 else I16
     return _domain(k, k.view(place.address, word, 1).load(align=1), group, signed)
 
@@ -175,7 +178,8 @@ def dot_pairs(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
     """Per lane: `acc` plus the products of two pairs of 16-bit numbers, modulo 2**32."""
     name = k.isa.dot.value.named(k.isa.dot.value.pairs, acc.lanes)
     if not name:
-        return _dot_widened(k, acc, a, b)
+        both = vec(I16, 2 * acc.lanes)
+        return _dot_widened(k, acc, a.bits(both), b.bits(both))
     return intrinsic(k.b, name, acc.type, acc, a.bits(acc.type), b.bits(acc.type))
 
 

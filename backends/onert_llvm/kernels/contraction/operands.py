@@ -15,7 +15,7 @@ from .contraction import Reading, Run, Terms
 from .im2col import Patch, gather, padding_of, room
 from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import Origin, each_tap, origin, origins
-from .register_tile import Block
+from .register_tile import Rows
 
 
 @frozen
@@ -25,7 +25,7 @@ class Matrix(Value):
     name = "gemm"
     slots = ("a", "k", "lda")
 
-    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
         return straight(block.rows(task.view("a", terms.element, task.i64("lda"), 1)), task.i64("k"))
 
 
@@ -52,10 +52,10 @@ class Windows(Value):
     name = "conv"
     slots = ("k", *WINDOW)
 
-    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
         return self._reading(k, task, block, origins(k, task, block.first, block.count), terms.element)
 
-    def _reading(self, k: Kernel, task: Task, block: Block, windows: list[Origin], element: Type) -> Reading:
+    def _reading(self, k: Kernel, task: Task, block: Rows, windows: list[Origin], element: Type) -> Reading:
         depth = task.i64("k")
 
         @contextmanager
@@ -78,7 +78,7 @@ class Copies(Value):
     name = "patch_conv"
     slots = WINDOW
 
-    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
         pitch = self.patch.segment
         copies = gather(k, task, block, self.patch, padding_of(k, task, terms.element), pitch)
         rows = [copies.after(i * room(k, self.patch, pitch)) for i in range(block.count)]
@@ -98,7 +98,7 @@ class Patches(Value):
     name = "patch_conv"
     slots = WINDOW
 
-    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
         group, segment = terms.group(k), self.patch.segment
         pitch = -(-segment // group) * group
         first, step, down = self._places(k, task, block, terms.element, pitch)
@@ -114,7 +114,7 @@ class Patches(Value):
 
         return Reading(k.index(pitch), each, at=at)
 
-    def _places(self, k: Kernel, task: Task, block: Block, element: Type, pitch: int) -> tuple[Val, Val, Val]:
+    def _places(self, k: Kernel, task: Task, block: Rows, element: Type, pitch: int) -> tuple[Val, Val, Val]:
         """The first window and the distances between windows and between their rows: in the picture if nothing outside
         it is read, else in the copy.
         """

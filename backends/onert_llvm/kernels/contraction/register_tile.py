@@ -102,19 +102,36 @@ class Panel:
 
 
 @frozen(eq=False)
-class Block:
-    """A tile during code generation: `count` rows starting at `first`, and the panel of its columns.
-
-    Rows are `apart` from one another. `ahead` addresses the next panel's lines by step and number.
-    """
+class Rows:
+    """Some rows of results during code generation: `count` of them starting at `first`, `apart` from one another."""
 
     k: Kernel
     first: Val
     count: int
+    apart: int
+
+    def row(self, number: Val | int) -> Val:
+        """One of the rows."""
+        return self.first + number * self.apart
+
+    def rows(self, matrix: View) -> list[View]:
+        """Views of a matrix at the rows."""
+        found = [matrix[self.first]]
+        for _ in range(self.count - 1):
+            found.append(found[-1].after(matrix.strides[0] * self.apart))
+        return found
+
+
+@frozen(eq=False)
+class Block(Rows):
+    """A tile during code generation: its rows, and the panel of its columns.
+
+    `ahead` addresses the next panel's lines by step and number.
+    """
+
     columns: Panel
     ahead: View | None = None
     lines: int = 0
-    apart: int = 1
 
     @property
     def vectors(self) -> int:
@@ -169,17 +186,6 @@ class Block:
         """The first column of one of the tile's registers; if it has none, that of the last register that has."""
         column, last = self.column + vector * self.k.isa.f32, self.columns.last
         return column if last is None or vector == 0 else column.min(last)
-
-    def row(self, number: Val | int) -> Val:
-        """One of the tile's rows."""
-        return self.first + number * self.apart
-
-    def rows(self, matrix: View) -> list[View]:
-        """Views of a matrix at the tile's rows."""
-        found = [matrix[self.first]]
-        for _ in range(self.count - 1):
-            found.append(found[-1].after(matrix.strides[0] * self.apart))
-        return found
 
     def results(self, more: Sequence[Sequence[Val]] = ()) -> list[Row]:
         """The tile's rows of results, each with `more` values besides those of its columns."""
@@ -239,6 +245,9 @@ class Row:
             self._places[matrix] = found
         return found
 
+
+Body = Callable[[Block], None]
+"""Emits a tile."""
 
 Column = Callable[[int], Callable[[Row, Val], None]]
 """Returns, for a register of a tile's columns, the emitter for its value in a row."""
@@ -300,7 +309,7 @@ def each_block(
     begin: Val,
     end: Val,
     tile: Tile,
-    body: Callable[[Block], None],
+    body: Body,
     made: Callable[[Panel], Panel] | None = None,
 ) -> None:
     """Emit the loops around `body`: work tile t is row group t // panels (`mc` rows) by panel t % panels.
@@ -310,10 +319,26 @@ def each_block(
     The last tile overlaps rows of the previous one, or of another work tile. That is safe: both store the same numbers,
     there are at least as many rows as a tile has, and results do not overlap operands.
     """
+    each_group(k, task, begin, end, tile, lambda t, first, last: body, made)
+
+
+def each_group(
+    k: Kernel,
+    task: Task,
+    begin: Val,
+    end: Val,
+    tile: Tile,
+    rows: Callable[[Val, Val, Val], Body],
+    made: Callable[[Panel], Panel] | None = None,
+) -> None:
+    """The same if work tiles prepare their rows: `rows` gets the work tile's number, its first row and the row after
+    its last, and returns what emits a tile.
+    """
     panels = task.i64("panels")
     with k.loop(end, begin) as t:
         first = (t // panels) * task.i64("mc")
         last = (first + task.i64("mc")).min(task.i64("m"))
+        body = rows(t, first, last)
 
         def blocks(panel: Panel) -> None:
             _row_blocks(k, task, tile, (first, last), body, panel if made is None else made(panel))
@@ -326,7 +351,7 @@ def _row_blocks(
     task: Task,
     tile: Tile,
     span: tuple[Val, Val],
-    body: Callable[[Block], None],
+    body: Body,
     panel: Panel,
 ) -> None:
     first, last = span
@@ -336,7 +361,7 @@ def _row_blocks(
         ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
             ahead = k.view(k.view(panel.address, I8, 1)[tile.stream].address, I8, LINE * panel.vectors, LINE)
-        body(Block(k, m, tile.mr, panel, ahead, tile.ahead))
+        body(Block(k, m, tile.mr, 1, panel, ahead, tile.ahead))
 
 
 def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:

@@ -32,7 +32,7 @@ from onert_llvm.schedule.winograd import MOST_PIECES
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
 from .epilogue import EpilogueTask, epilogue_task
-from .int8_gemm import byte_contraction, byte_product
+from .int8_gemm import byte_contraction, byte_product, widens
 from .quantized_layer import MOST_GROUPS
 from .quantized_rows import Quantized, StoredExtremes, advanced, by_groups, extremes_memory, quantize, quantize_once
 from .winograd import byte_layers
@@ -97,8 +97,11 @@ def multiply(
     m, row_bytes = rows
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
-    tile = lowering.tile((ByteTerms, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
-    product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
+    wide = widens(lowering.isa, m, bits)
+    shape = Shape(m, n, taps * depth, integer=True, widened=wide)
+    tile = lowering.tile((ByteTerms, pointwise, rest, how, bits, wide), shape)
+    used = (*source.accesses, *after.accesses)
+    product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits, widened=wide, beside=(*used, *source.more))
     common: dict[str, Slot] = {**product.slots, **after.slots, **({TILES: product.tiles} if how.ranged else {})}
     width = common["ldc"]
     assert isinstance(width, int)
@@ -109,9 +112,11 @@ def multiply(
         else:
             channels = taps * depth // geometry.taps
             operand, read = windows_of(geometry, channels, own.values, own.padding, Patches, most=MOST_PATCH_BYTES)
-        algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, source.signed, bits, far=False)
+        algorithm = byte_contraction(
+            lowering.isa, tile, operand, depth, how, source.signed, bits, far=False, widened=wide
+        )
         slots = common | own.slots | read | {"c": advanced(after.place, i * m * width * 4)}
-        touched = (*source.accesses, *after.accesses)
+        touched = (*used, *product.rooms)
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
 

@@ -33,7 +33,7 @@ from . import int8_filters
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
 from .int8_filters import Filter, Outputs
-from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots
+from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots, widens
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .small import layers
 from .winograd import byte_layers
@@ -79,6 +79,7 @@ def _cut(
     pointwise: bool = True,
     bits: int = 8,
     straight: bool = True,
+    alone: bool = True,
 ) -> tuple[ByteProduct, Requantize, bool]:
     """A product of `m` rows and a filter `[taps, k, n]` of `bits` with its target, its requantisation, and whether it
     has outliers; there are none unless taps are `straight`, that is contiguous.
@@ -88,9 +89,10 @@ def _cut(
     columns, how = layer.outputs.scaled(lowering, taps if outliers is None else Filter(outliers.whole, 0), layer.part)
     packed = taps.values if outliers is None else outliers.bytes
     signed, apart = layer.outputs.signed, outliers is not None and len(outliers.beyond) > 0
-    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, apart)
-    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
-    product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits)
+    wide = alone and not how.weight_zero_point and widens(lowering.isa, m, bits)
+    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, apart, wide)
+    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True, widened=wide))
+    product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits, widened=wide, beside=layer.rooms)
     more = outlier_slots(lowering, product, outliers) if outliers is not None and apart else {}
     return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, apart
 
@@ -117,12 +119,14 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     straight = patched or geometry.pointwise
-    cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, straight=straight)
+    alone = geometry.channels == c
+    cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, 8, straight, alone)
     padding = partial(layer.padding, lowering, c)
     rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches, most=MOST_PATCH_BYTES)
     signed = layer.outputs.signed
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed, outliers=outliers)
-    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, flops)
+    ending, wide = Bytes(how, signed), bool(cut.rooms)
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, ending, signed, outliers=outliers, widened=wide)
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, flops, cut.rooms)
 
 
 def _abreast(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> tuple[Layer[Outputs], Plane]:
@@ -161,8 +165,11 @@ def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOut
     rows, slots = rows_of(layer.input(lowering), depth)
     signed = layer.outputs.signed
     ending = Bytes(how, signed)
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, ending, signed, bits, outliers=outliers)
-    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n)
+    wide = bool(cut.rooms)
+    algorithm = byte_contraction(
+        lowering.isa, cut.tile, rows, depth, ending, signed, bits, outliers=outliers, widened=wide
+    )
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n, cut.rooms)
 
 
 def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:

@@ -54,6 +54,11 @@ class Layer(Generic[OutputsT]):
     room: Access | None = None
     abreast: int = 1
 
+    @property
+    def rooms(self) -> tuple[Access, ...]:
+        """The scratch memory for the results, if any."""
+        return () if self.room is None else (self.room,)
+
     def input(self, lowering: Lowering) -> Pointer:
         """The address of the first activation."""
         return lowering.operand(self.source, self.first * lowering.type(self.source).dtype.itemsize)
@@ -81,8 +86,8 @@ class Layer(Generic[OutputsT]):
         more: tuple[Access, ...] = (),
     ) -> None:
         """Emit the command that computes the results; `more` is other memory that it uses."""
-        writes, rooms = ((self.result,), more) if self.room is None else ((), (self.room, *more))
-        lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, rooms)
+        writes = (self.result,) if self.room is None else ()
+        lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, (*self.rooms, *more))
 
 
 MakeOutputs = Callable[[CallTypes, Activation, bool], OutputsT]

@@ -118,7 +118,7 @@ class LineConvF32(Value):
             target[piece].store(line[piece].load(lanes, seen))
 
     def _block(self, k: Kernel, task: Task, rows: View, first: Val, panel: Panel) -> None:
-        block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
+        block = Block(k, first, self.tile.mr, self.lines.together, panel)
         reading = self._reading(k, rows, [k.index(i) for i in range(self.tile.mr)])
         terms = FloatTerms(exact=self.holes) if self.terms is Terms.FLOAT else PairsOfLines()
         multiply(k, task, self.tile, block, terms, self.epilogue, reading)

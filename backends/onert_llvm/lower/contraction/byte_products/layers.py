@@ -26,7 +26,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane, plane, rows_of, wi
 from onert_llvm.lower.contraction.depthwise import repeated, sliding
 from onert_llvm.lower.contraction.epilogue import EpilogueTask, epilogue_task, with_number_slots
 from onert_llvm.lower.contraction.int8_conv_fc import MadeLayer, looked_up
-from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
+from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product, widens
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.elementwise.op_to_expression import as_byte
@@ -181,8 +181,10 @@ def multiply(
     pointwise, rest = geometry is None or geometry.pointwise, depth % lowering.isa.group
     source = lowering.type(x)
     signed = source.dtype is DType.INT8
-    tile = lowering.tile((ByteTerms, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
-    product = byte_product(lowering, m, weights, tile, row_bytes)
+    wide = widens(lowering.isa, m)
+    shape = Shape(m, n, taps * depth, integer=True, widened=wide)
+    tile = lowering.tile((ByteTerms, pointwise, rest, signed, how, wide), shape)
+    product = byte_product(lowering, m, weights, tile, row_bytes, widened=wide)
     slots: dict[str, Slot] = {**product.slots, **after.slots, **columns(lowering, x, w, weights), "c": after.place}
     if geometry is None:
         operand, own = rows_of(lowering.operand(x), depth)
@@ -190,6 +192,6 @@ def multiply(
         pixel = np.full(geometry.channels, _zero(source), source.dtype.numpy)
         padding = partial(lowering.constant, pixel)
         operand, own = windows_of(geometry, geometry.channels, lowering.operand(x), padding, Patches)
-    algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, signed)
+    algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, signed, widened=wide)
     reads, flops = (x, *after.reads), 2 * m * taps * depth * n
-    lowering.emit(at, algorithm, slots | own, product.tiles, reads, after.writes, flops)
+    lowering.emit(at, algorithm, slots | own, product.tiles, reads, after.writes, flops, product.rooms)
