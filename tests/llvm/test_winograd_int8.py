@@ -10,6 +10,7 @@ from onert.ir import Quantization, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import WinogradInt8
 from onert_llvm.lower.contraction.winograd import byte_layers
 from onert_llvm.schedule import winograd_int8
@@ -19,7 +20,7 @@ from .harness import Array
 from .natively import assert_close, evaluated, natively, subgraph_of
 from .winograd_kernels import winograd_kernels
 
-ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)][-1:]
+ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)]
 SHAPES = [
     ((1, 8, 9), 16, 16, Padding.SAME, (1, 1)),
     ((1, 7, 7), 34, 40, Padding.SAME, (1, 1)),
@@ -114,6 +115,23 @@ def test_dynamic_range_winograd_convolutions_are_exact(
 
 
 @EVERY_ISA
+@pytest.mark.parametrize("window", [5, 6])
+def test_transposed_convolutions_with_phases_of_3_by_3_are_exact(
+    isa: Isa, taken: list[WinogradInt8], window: int
+) -> None:
+    rng = np.random.default_rng(window)
+    x, shape = rng.integers(-128, 128, (1, 14, 13, 32)).astype(np.int8), np.array([1, 28, 26, 16], np.int32)
+    w = rng.integers(-127, 128, (16, window, window, 32)).astype(np.int8)
+    scales = (None, Quantization((0.01,) * 16, (0,) * 16, 0), Quantization((0.02,), (5,)))
+    op = TransposeConv2D(Padding.SAME, stride_height=2, stride_width=2)
+    case = Case("", op, (shape, w, x), quantization=scales, result_quantization=(Quantization((0.9,), (-3,)),))
+    subgraph = subgraph_of(case, constant=(0, 1))
+    for threads in (1, 2):
+        assert_close(natively(subgraph, [x], isa, threads), evaluated(subgraph, [x]))
+    assert len(taken) == 2
+
+
+@EVERY_ISA
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_the_largest_sums_are_exact_and_larger_ones_use_another_algorithm(
@@ -144,7 +162,7 @@ def test_sums_fit_up_to_26_bits() -> None:
 
 @pytest.mark.skipif(not ISAS, reason="no runnable target has products of pairs")
 @pytest.mark.parametrize(
-    ("size", "channels", "n", "faster"), [(56, 64, 64, True), (40, 32, 32, True), (6, 64, 64, False)]
+    ("size", "channels", "n", "faster"), [(56, 64, 64, True), (40, 32, 32, True), (5, 16, 16, False)]
 )
 def test_the_cost_model_chooses_by_size(size: int, channels: int, n: int, faster: bool) -> None:
     layer = winograd_int8.Layer(channels, n, ISAS[-1])

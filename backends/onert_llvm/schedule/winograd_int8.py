@@ -10,12 +10,12 @@ from attrs import frozen
 from onert.ir import Array
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
-from onert_llvm.kernels.contraction.register_tile import Columns, Tile
+from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import MOST_BITS, PLACES, POINTS, WEIGHTS
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import WORTH_NO_CODE, Shape, product_cycles
+from .cost_model import MANY_REGISTERS, WORTH_NO_CODE, Shape, product_cycles
 from .float_packing import panels_f32
 from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
@@ -51,6 +51,9 @@ by them.
 _LATE = 1 / 4
 """The part of a work tile that threads wait for another at the end."""
 
+_FEW_REGISTERS = 1.7, 3.2
+"""The factors for the cycles of the forward and the backward transform with sixteen registers, which spill."""
+
 _WIDEST = 5
 """The widest panel, in registers."""
 
@@ -72,7 +75,7 @@ class Layer(Value):
 def runs(layer: Layer, total: int) -> bool:
     """Whether the target has such code, and a layer of `total` output tiles fills its registers."""
     isa, channels = layer.isa, layer.channels
-    paired = isa.free_masks and bool(isa.dot.value.pairs)
+    paired = (isa.free_masks and bool(isa.dot.value.pairs)) or isa.widens_bytes
     full = channels >= isa.f32 and channels % 2 == 0 and layer.n >= isa.f32
     return paired and full and next(_cuts(layer, total), None) is not None
 
@@ -144,7 +147,8 @@ class _Cut(Value):
 
 def is_faster(layer: Layer, total: int, outputs: int) -> bool:
     """Whether `total` tiles are estimated to be faster than the direct convolution of `outputs` outputs."""
-    terms = product_cycles(Shape(outputs, layer.n, _TERMS * layer.channels, True), layer.isa)
+    shape = Shape(outputs, layer.n, _TERMS * layer.channels, integer=True, widened=layer.isa.widens_bytes)
+    terms = product_cycles(shape, layer.isa)
     return min(cut.cycles(total) for cut in _cuts(layer, total)) < _WORTH * terms
 
 
@@ -183,20 +187,25 @@ def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights, is_far = machine(isa), _weights(layer), _are_far(layer)
     least, most = (part * cpu.second_cache for part in _OF_CACHE)
+    kinds, spilled = (
+        (isa.widens_bytes, isa.widens_bytes),
+        (1.0, 1.0) if isa.registers >= MANY_REGISTERS else _FEW_REGISTERS,
+    )
     space = (most if is_far else least) if shared else min(max(weights, least), most)
     for mr, wide in _tiles(isa, total, shared):
         if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
             continue
         width = wide * isa.f32
         panels, registers = -(-n // width), -(-n // isa.f32)
-        back = mr * cpu.byte_back * registers / panels
-        panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
-        forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
+        back = mr * cpu.byte_back * spilled[1] * registers / panels
+        panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, *kinds, many=MANY_PAIRED_SUMS) + back
+        forward = mr * cpu.byte_forward * spilled[0] * -(-channels // (2 * isa.f32))
         fit = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
         rows, far = min(fit * mr, total), weights / cpu.far_bytes if is_far else 0.0
         if rows <= _FEW and 2 * channels * (2 * width + rows) > _OF_FIRST * cpu.first_cache:
             far *= _WAITS
-        yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, fit)
+        cut = Columns(wide, padded=True) if isa.free_masks else columns(n, wide, isa)
+        yield _Cut(mr, cut, panels, panel, forward, far, fit)
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:

@@ -41,6 +41,8 @@ USUAL: Figures = {
 LISTED: Mapping[str, Figures] = {
     # Fifth generation of EPYC, a virtual machine with two cores.
     "AuthenticAMD 26": {"first_cache": 49152, "second_cache": 1048576, "clock": 4.06e9, "outer_bytes": 122e9},
+    # Third generation of EPYC, likewise.
+    "AuthenticAMD 25 1": {"clock": 3.2e9, "outer_bytes": 65e9, "dots": 1.5},
     # Fourth generation of EPYC, likewise: one product of whole registers per cycle or two of half registers, which hide
     # the rest.
     "AuthenticAMD 25 17": {

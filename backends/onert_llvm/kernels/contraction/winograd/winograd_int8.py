@@ -20,7 +20,15 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic import bytes_of_four
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, bias, load_lanes, table, with_zero_point
+from onert_llvm.kernels.arithmetic.requantize_int8 import (
+    Requantize,
+    as_byte,
+    bias,
+    bounded,
+    load_lanes,
+    table,
+    with_zero_point,
+)
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.extremes import Extremes
@@ -205,7 +213,10 @@ class WinogradInt8(Value):
             fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
             for first in range(0, len(targets), OUTPUTS):
                 line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
-                bytes_ = bytes_of_four.unpacked(final(bytes_of_four.packed(k, task, how, self.signed, line)))
+                if bytes_of_four.is_available(k):
+                    bytes_ = bytes_of_four.unpacked(final(bytes_of_four.packed(k, task, how, self.signed, line)))
+                else:
+                    bytes_ = [final(as_byte(bounded(task, how.clamped, self.signed, value))) for value in line]
                 for target, value in zip(targets[first:], bytes_, strict=False):
                     target[column].store(value, mask)
 

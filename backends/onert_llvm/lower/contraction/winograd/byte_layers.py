@@ -33,11 +33,11 @@ def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
         return False
     columns, how = layer.outputs.scaled(lowering, Filter(filters, 0), layer.part)
     plan = planned(lowering, geometry, filters, how, layer.outputs.signed)
-    (rooms,) = lowering.scratch(plan.room)
+    (rooms,) = lowering.scratch(plan.room, beside=layer.rooms)
     slots = columns | layer.target(lowering)
     slots |= {"input": layer.input(lowering), "zero": layer.padding(lowering, filters.shape[2])}
-    writes, own = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
-    plan.emit(lowering, layer.operation, slots, (layer.source,), writes, rooms, own)
+    writes = (layer.result,) if layer.room is None else ()
+    plan.emit(lowering, layer.operation, slots, (layer.source,), writes, rooms, layer.rooms)
     return True
 
 
@@ -106,6 +106,7 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         **geometry.slots,
         "b": lowering.packed(filters, cut.tile.columns, schedule.pack_winograd_int8),
         "n": n,
+        "ldc": n,
         "k": channels,
         "panels": count,
         "panel_bytes": schedule.panel_bytes(channels, cut.tile.columns, isa),
