@@ -13,6 +13,7 @@ from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import NoInstructionError
+from onert.ir.symbolic.leaks import LeakError
 from onert.ir.symbolic.trace import Trace
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.loading import llvm_codegen
@@ -182,12 +183,19 @@ def lowered(
     choices: Choices | None = None,
     compact: bool = False,
 ) -> Lowered:
-    """The commands of a sequence for a target; `begin` gets new kernels as they appear, `run_all` makes constants."""
+    """The commands of a sequence for a target; `begin` gets new kernels as they appear, `each` makes constants.
+
+    Raises LeakError, naming the operations, if a kernel's description contains a symbolic number.
+    """
     lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
     def lower(group: Group) -> None:
         lowering.begin(group.operations[0])
-        rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
+        try:
+            rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
+        except LeakError as error:
+            place = ", ".join(str(lowering.operation(at)) for at in group.operations)
+            raise LeakError(f"{place}: {error}") from error
         begin(lowering.new_kernels())
 
     for group in sequence.groups:

@@ -10,6 +10,7 @@ from attrs import evolve
 from onert.backend import Backend, Group, Kernel, Settings, Step
 from onert.backend import Sequence as OperationSequence
 from onert.ir import BackendError, Effect, OnertError
+from onert.ir.symbolic.leaks import LeakError
 
 from .partition import Part
 
@@ -38,7 +39,7 @@ def _kernel(part: Part, settings: Settings) -> Kernel:
 def _ask(backend: Backend, sequence: OperationSequence, question: Callable[[], Answer]) -> Answer:
     try:
         return question()
-    except OnertError:
+    except (OnertError, LeakError):
         raise
     except Exception as error:  # third-party code: report any exception under the backend's name
         raise BackendError(

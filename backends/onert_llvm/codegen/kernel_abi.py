@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from attrs import field, frozen
 
 from onert.ir.process.digests import digest
+from onert.ir.symbolic.leaks import require_plain
 from onert.ir.value import ByIdentity, Value
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I64, PTR, Block, Kernel, Module, Type, Val, View
@@ -81,7 +82,10 @@ class Composed(Protocol):
 
 @frozen
 class KernelSpec(Value):
-    """A kernel: an algorithm for a target. Its symbol contains a digest of everything that determines the code."""
+    """A kernel: an algorithm for a target. Its symbol contains a digest of everything that determines the code.
+
+    Raises LeakError if the algorithm contains a symbolic number.
+    """
 
     algorithm: Algorithm
     isa: Isa
@@ -91,7 +95,9 @@ class KernelSpec(Value):
 
     @digest.default
     def _digest(self) -> str:
-        return digest(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
+        text = f"{self.algorithm!r} {self.isa!r}"
+        require_plain(self.algorithm, text)
+        return digest(text.encode()).hexdigest()[:16]
 
     @name.default
     def _name(self) -> str:

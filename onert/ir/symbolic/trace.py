@@ -23,6 +23,9 @@ _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
 
 
+MARK = "Symbolic("  # the start of a symbolic number's `repr`
+
+
 class OneLengthError(Exception):
     """An operation that needs a concrete length was applied to a symbolic one; the message names it."""
 
@@ -294,7 +297,7 @@ class Symbolic:
         return float(self._relied())
 
     def __repr__(self) -> str:
-        return repr(self._relied())
+        return f"{MARK}{self._relied()!r})"
 
     def __str__(self) -> str:
         return str(self.value)  # used in messages, which are not decisions
