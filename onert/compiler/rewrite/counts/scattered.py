@@ -107,7 +107,7 @@ def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     sizes, limits = w.types[shape].value, dict[int, int]()
     if sizes is None:
-        found = open_sizes(w, shape, w.types[shape].shape[0] or 0)
+        found = open_sizes(w, shape, w.types[shape].shape[0] or 0) if w.types[shape].rank == 1 else None
         if found is None:
             return None
         cells, unknown = found
