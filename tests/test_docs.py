@@ -11,17 +11,10 @@ from shared_material import REPOSITORY
 
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "SECURITY.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SKETCHES = {"architecture.md"}  # shows the form of a declaration, with dots for bodies
 
 
 WITH_CODE = [p for p in PAGES if p.name not in SKETCHES and _BLOCK.search(p.read_text(encoding="utf-8"))]
-LINKS = [
-    pytest.param(page, target, id=f"{page.name} {target}")
-    for page in PAGES
-    for target in dict.fromkeys(re.findall(r"\]\(([^)#]+)\)", _FENCED.sub("", page.read_text(encoding="utf-8"))))
-    if "://" not in target
-]
 SOURCES = [
     pytest.param(page, named, id=f"{page.name} {named}")
     for page in PAGES
@@ -43,11 +36,6 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path, monkeypatch: pyt
     for number, block in enumerate(blocks):
         exec(compile(block, f"{page.name} block {number}", "exec"), names)  # raises if it does not run
     assert len(names) > 1
-
-
-@pytest.mark.parametrize(("page", "target"), LINKS)
-def test_links_lead_to_existing_files(page: Path, target: str) -> None:
-    assert (page.parent / target).exists()
 
 
 @pytest.mark.parametrize(("page", "named"), SOURCES)

@@ -26,7 +26,7 @@ def _name(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("page", [REPOSITORY / "README.md", *PAGES], ids=_name)
+@pytest.mark.parametrize("page", [REPOSITORY / "README.md", REPOSITORY / "SECURITY.md", *PAGES], ids=_name)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = [link.partition("#")[0] for link in _LINK.findall(text) if "://" not in link]

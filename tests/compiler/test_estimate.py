@@ -259,7 +259,7 @@ def test_the_number_of_workers_decides_what_pays_off(tmp_path: Path, executor: s
     assert "".join(by_name[str(o)][0] for o in graph.operations) == letters
 
 
-def test_earliest_finish_includes_copies(tmp_path: Path) -> None:
+def test_earliest_finish_includes_copies() -> None:
     graph = factors(2.0, 3.0)
     times = [{"host": 100.0, "device": 50.0}, {"host": 100.0, "device": 90.0}]
     by_name = {backend.name: backend for backend in BACKENDS}

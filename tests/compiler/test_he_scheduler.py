@@ -20,7 +20,7 @@ from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
 from onert.compiler.scheduler.exec_time import FAILED, ExecTimes, detail, load, merged, save, total_bytes
 from onert.exec import Execution
-from onert.ir import CallTypes, CompileError, Context, DType, Op, Package, Subgraph, Subgraphs, TensorType
+from onert.ir import CompileError, Context, DType, Op, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.ops.data_movement.permute import Permute
 from onert.runtime.measuring import measure
 
@@ -235,13 +235,6 @@ def test_the_public_file_layout_is_read_and_written(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == PUBLIC
     assert known.transfer("cpu", "acl", BYTES) == 9
     assert known.transfer("acl", "cpu", BYTES) is None
-
-
-@pytest.mark.parametrize(("nbytes", "time"), [(256, 3.0), (768, 10.0), (512, 6.5), (1024, 13.5), (4, 1.0)])
-def test_times_between_two_measured_sizes_are_interpolated(nbytes: int, time: float) -> None:
-    known = merged(ExecTimes(), [("cpu", "ToyScale", False, 256, 3.0), ("cpu", "ToyScale", False, 768, 10.0)])
-    half = TensorType(DType.UINT8, (nbytes // 2,))
-    assert known.operation("cpu", ToyScale(), CallTypes((half,), (half,))) == time
 
 
 def test_repeated_measurements_are_averaged() -> None:

@@ -82,7 +82,7 @@ def test_a_file_with_a_cached_program_can_be_compiled_with_other_options(reads: 
     assert all(np.array_equal(a, b) for a, b in zip(outputs(other), expected, strict=True))
 
 
-def test_a_file_that_differs_in_one_byte_is_parsed(tmp_path: Path, reads: Reads) -> None:
+def test_a_file_that_differs_in_one_byte_is_parsed(reads: Reads) -> None:
     compiled(onert.load(FILE))
     changed_content = bytearray(FILE.read_bytes())
     weights = max(

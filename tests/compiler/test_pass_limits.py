@@ -93,6 +93,7 @@ def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = Fals
         (setting(BinaryKind.MUL), False),
         (setting(step=2), False),
         (setting(other=True), False),
+        (setting(axis=1), False),
     ],
 )
 def test_only_a_row_between_its_neighbours_of_the_same_list_becomes_put_row(graph: Subgraph, becomes_put: bool) -> None:

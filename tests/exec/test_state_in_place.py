@@ -110,7 +110,7 @@ def test_a_step_copies_the_same_bytes_whatever_the_size_of_the_caches(make: Call
 
 @pytest.mark.parametrize("tokens", [1, 3])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_attention_writes_keys_and_values_into_its_caches_in_place(tokens: int, executor: str, tmp_path: Path) -> None:
+def test_attention_writes_keys_and_values_into_its_caches_in_place(tokens: int, executor: str) -> None:
     package = decoding.with_attention(32, tokens)
     program = onert.compile(package, executor=executor, num_threads=2)
     assert {program.main.roots.get(update.source) for update in program.main.subgraph.state} == {

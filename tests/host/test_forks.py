@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from threading import Event, Thread
@@ -18,9 +19,10 @@ X = np.float32([1, 2, 3])
 
 
 def in_child(check: Callable[[], object]) -> int:
-    """The exit status of a forked child that runs `check`: 1 if the check raises."""
+    """The exit status of a forked child that runs `check`: 1 if the check raises, minus SIGALRM if it does not end."""
     pid = os.fork()
     if pid == 0:
+        signal.alarm(int(PATIENCE))
         try:
             check()
         except BaseException as error:

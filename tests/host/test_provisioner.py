@@ -121,8 +121,7 @@ def test_six_networks_are_spread_over_six_devices() -> None:
     for number in range(6):
         dag = evolve(graph({"a": ()}), name=f"n{number}")
         (placed,) = provisioner.provision(dag, made, Options())
-        evict_later = placed.devices
-        assert [d.name for d in evict_later] == [f"gated{number}"]
+        assert [d.name for d in placed.devices] == [f"gated{number}"]
     assert [d.functions for d in made] == [(f"n{i}/a",) for i in range(6)]
     stop(made)
 

@@ -28,11 +28,18 @@ F32 = DType.FLOAT32
 
 
 @pytest.mark.parametrize(
-    ("after", "same"),
-    [([1.0, 2.0], True), ([1.0, 3.0], False), ([1.0, 1.0], False), ([0.0, 2.0], False), ([2.0, 0.0], False)],
+    ("before", "after", "same"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], True),
+        ([1.0, 2.0], [1.0, 3.0], False),
+        ([1.0, 2.0], [0.0, 2.0], False),
+        ([1.0, 2.0], [2.0, 1.0], False),
+        ([0.0], [-0.0], False),
+        ([np.nan], [np.nan], True),
+    ],
 )
-def test_a_state_is_unchanged_only_if_every_bit_is(after: list[float], same: bool) -> None:
-    assert _unchanged([np.float32([1, 2])], [np.float32(after)]) is same
+def test_a_state_is_unchanged_only_if_every_bit_is(before: list[float], after: list[float], same: bool) -> None:
+    assert _unchanged([np.float32(before)], [np.float32(after)]) is same
 
 
 @pytest.mark.parametrize(("at", "behind", "found"), [(-1, False, 4), (-5, False, 0), (-3, True, 2), (5, True, 5)])

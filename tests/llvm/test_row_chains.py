@@ -99,22 +99,25 @@ def _inputs(subgraph: Subgraph) -> list[np.ndarray]:
     return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
+def _check_one_kernel(isa: Isa, subgraph: Subgraph) -> None:
+    assert _groups(subgraph) == [tuple(range(len(subgraph.operations)))]
+    for threads in (1, 2):
+        check(subgraph, _inputs(subgraph), isa, 1e-5, threads=threads)
+
+
 @ISAS
 @pytest.mark.parametrize("make", FUSED)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_layer_norm_is_one_kernel(
     isa: Isa, make: Callable[[tuple[int, ...]], Subgraph], shape: tuple[int, ...]
 ) -> None:
-    subgraph = make(shape)
-    assert _groups(subgraph) == [tuple(range(len(subgraph.operations)))]
-    check(subgraph, _inputs(subgraph), isa, 1e-5)
-    check(subgraph, _inputs(subgraph), isa, 1e-5, threads=2)
+    _check_one_kernel(isa, make(shape))
 
 
 @ISAS
 @pytest.mark.parametrize("shape", [(1, 3, 5, 7), (1, 9, 16, 16)], ids=str)
 def test_instance_norm_is_one_kernel(isa: Isa, shape: tuple[int, ...]) -> None:
-    test_layer_norm_is_one_kernel(isa, _planes, shape)
+    _check_one_kernel(isa, _planes(shape))
 
 
 def _read_outside(shape: tuple[int, ...]) -> Subgraph:

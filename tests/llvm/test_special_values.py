@@ -80,7 +80,7 @@ def test_a_long_row_or_column_reduces_to_nan_wherever_its_nan_is(axis: int, kind
 
 
 def _check_constant(special: Special, operand: int) -> None:
-    """The layer may then lack a native form. One target suffices, as they do not differ in this respect."""
+    """The layer may then lack a native form, because the value is not finite. One target suffices for this."""
     inputs = [array for _, array in special.inputs]
     array = special.case.inputs[operand]
     assert array is not None
@@ -88,7 +88,7 @@ def _check_constant(special: Special, operand: int) -> None:
         subgraph = special.subgraph((operand, positions(array)[-1], value))
         reason = why_not(subgraph)
         if reason is not None:
-            assert reason
+            assert "finite" in reason
             continue
         run = bind(subgraph, runnable()[-1])
         assert run is not None

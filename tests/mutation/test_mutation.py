@@ -35,7 +35,9 @@ def test_a_fault_fits_its_file_once_and_names_existing_tests(fault: Fault) -> No
         ast.parse(changed)
     assert fault.tests
     for test in fault.tests:
-        assert (REPOSITORY / test.split("::")[0]).exists()
+        path, _, function = test.partition("::")
+        assert (REPOSITORY / path).exists()
+        assert not function or f"def {function.partition('[')[0]}(" in (REPOSITORY / path).read_text(encoding="utf-8")
 
 
 def test_there_are_many_faults_and_some_in_every_package() -> None:

@@ -119,9 +119,11 @@ def test_json_data_can_be_flat_or_nested(server: Server, form: Any) -> None:
     assert found["outputs"][0]["shape"] == [1, 10]
 
 
-def test_a_request_in_chunks_is_accepted(server: Server) -> None:
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_request_in_chunks_is_accepted(server: Server, size: int) -> None:
     body = json.dumps(right()).encode()
-    chunked = b"".join(b"%x\r\n%s\r\n" % (len(body[i : i + 7]), body[i : i + 7]) for i in range(0, len(body), 7))
+    chunks = [body[i : i + size] for i in range(0, len(body), size)]
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
     head = f"POST {INFER} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".encode()
     status, _, found = exchange(port(server), head + chunked + b"0\r\n\r\n")
     assert (status, json.loads(found)["outputs"][0]["data"]) == (200, expected_scores())

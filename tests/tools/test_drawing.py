@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import ImageDraw
 
 from onert.ir import ExecutionError, OnertWarning
 from onert.tools.answers import Answer, Found
@@ -75,6 +76,13 @@ def test_long_names_are_shortened_to_the_given_width() -> None:
     assert shortened("short", font, 500) == "short"
     assert shortened("word " * 100, font, 100).endswith("...")
     assert font.getlength(shortened("word " * 100, font, 100)) <= 100
+
+
+def test_a_label_keeps_its_score_when_its_name_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", lambda self, at, words, **_: written.append(words))
+    assert Canvas.of(grey(600, 600)).label((100, 300, 150, 350), "word " * 100, "0.50", color_of(0))
+    assert re.fullmatch(r"(word )*\w*\.\.\. 0\.50", written[0])
 
 
 @pytest.mark.parametrize("index", range(40))

@@ -24,6 +24,7 @@ from onert.ir import CallTypes, DType, ExecutionError, TensorType
 from onert.tools.inputs import Fit, Given, Reading, folders, pictures, stream, text
 from onert.tools.inputs.images import from_picture
 from onert.tools.inputs.pictures import Picture, decode
+from onert.tools.outputs.printing import printed_outputs
 
 Shell = Callable[..., tuple[int, str, str]]
 
@@ -357,6 +358,16 @@ def test_items_are_limited_and_the_omitted_ones_reported(shell: Shell, picture_m
 def test_small_outputs_are_printed_completely(shell: Shell, picture_model: Path) -> None:
     _, out, _ = shell(picture_model, *_photos(1))
     assert re.search(r"\[\[\[\[0\.\],\s+\[0\.\]\],\s+\[\[0\.\],\s+\[0\.\]\]\]\]", out)
+
+
+def _printed(count: int) -> str:
+    (line,) = printed_outputs([TensorInfo("y", DType.INT32, (count,))], [np.arange(count, dtype=np.int32)])
+    return line
+
+
+def test_only_the_first_elements_of_a_large_output_are_printed() -> None:
+    assert _printed(64).endswith(" 62, 63]")
+    assert _printed(65) == "output 0 'y' int32[65]: [0, 1, 2, 3, 4, 5, 6, 7] ..."
 
 
 @pytest.mark.parametrize("suffix", [".png", ".npz", ".h5"])

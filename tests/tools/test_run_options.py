@@ -98,7 +98,7 @@ def test_options_without_effect_give_one_note_on_standard_error(
     assert line.startswith(f"onert_run: note: {says}")
 
 
-def test_inspect_notes_a_missing_backend(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspect_notes_a_missing_backend(capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect.main([str(FLOAT), "--ops", "--backends", "gpu;reference"]) == 0
     assert capsys.readouterr().err.startswith("onert_inspect: note: no backend is called 'gpu'")
 
