@@ -237,24 +237,6 @@ def test_blocks_with_another_reader_are_not_merged() -> None:
     assert merge_blocks(graph) is graph
 
 
-def _scaled(channels: int, axis: int) -> Quantization:
-    return Quantization(tuple(0.1 * (1 + i % 3) for i in range(channels)), (0,) * channels, axis)
-
-
-@pytest.mark.parametrize("per_channel", [False, True])
-def test_blocks_whose_channels_have_scales_are_not_merged(per_channel: bool) -> None:
-    d = Draft()
-    one = Quantization((0.1,), (0,))
-    few, many = (_scaled(3, 1), _scaled(12, 1)) if per_channel else (one, one)
-    x = d.quantized_input(DType.INT8, few, 1, 3, 4, 16)
-    turned = TensorType(DType.INT8, (), _scaled(3, 3) if per_channel else one)
-    deep = TensorType(DType.INT8, (), _scaled(12, 3) if per_channel else one)
-    blocks = d.op(SpaceToDepth(2), d.op(Transpose(), x, d.constant(integers(0, 2, 3, 1)), like=turned), like=deep)
-    back = d.op(Transpose(), blocks, d.constant(integers(0, 3, 1, 2)), like=TensorType(DType.INT8, (), many))
-    graph = d.graph(back)
-    assert (merge_blocks(graph) is graph) is per_channel
-
-
 def test_a_transpose_with_an_order_known_only_at_run_time_is_not_changed() -> None:
     d = Draft()
     graph = d.graph(d.op(Transpose(), d.input(1, 3), d.input(2, dtype=DType.INT32)))

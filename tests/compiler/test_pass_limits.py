@@ -9,10 +9,12 @@ import pytest
 
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import fuse_update_row
+from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.rewrite.edit import only_user
 from onert.ir import DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import SpaceToDepth, Transpose
 from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
@@ -98,6 +100,27 @@ def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = Fals
 )
 def test_only_a_row_between_its_neighbours_of_the_same_list_becomes_put_row(graph: Subgraph, becomes_put: bool) -> None:
     assert ("PutRow" in [o.op.name() for o in fuse_update_row(graph).operations]) is becomes_put
+
+
+# ---- blocks
+
+
+def _scaled(channels: int, axis: int) -> Quantization:
+    return Quantization(tuple(0.1 * (1 + i % 3) for i in range(channels)), (0,) * channels, axis)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_blocks_whose_channels_have_scales_are_not_merged(per_channel: bool) -> None:
+    d = Draft()
+    one = Quantization((0.1,), (0,))
+    few, many = (_scaled(3, 1), _scaled(12, 1)) if per_channel else (one, one)
+    x = d.quantized_input(DType.INT8, few, 1, 3, 4, 16)
+    turned = TensorType(DType.INT8, (), _scaled(3, 3) if per_channel else one)
+    deep = TensorType(DType.INT8, (), _scaled(12, 3) if per_channel else one)
+    blocks = d.op(SpaceToDepth(2), d.op(Transpose(), x, d.constant(ints(0, 2, 3, 1)), like=turned), like=deep)
+    back = d.op(Transpose(), blocks, d.constant(ints(0, 3, 1, 2)), like=TensorType(DType.INT8, (), many))
+    graph = d.graph(back)
+    assert (merge_blocks(graph) is graph) is per_channel
 
 
 # ---- readers
