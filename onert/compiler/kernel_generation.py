@@ -10,7 +10,6 @@ from attrs import evolve
 from onert.backend import Backend, Group, Kernel, Settings, Step
 from onert.backend import Sequence as OperationSequence
 from onert.ir import BackendError, Effect, OnertError
-from onert.ir.symbolic.leaks import LeakError
 
 from .partition import Part
 
@@ -39,7 +38,7 @@ def _kernel(part: Part, settings: Settings) -> Kernel:
 def _ask(backend: Backend, sequence: OperationSequence, question: Callable[[], Answer]) -> Answer:
     try:
         return question()
-    except (OnertError, LeakError):
+    except OnertError:
         raise
     except Exception as error:  # third-party code: report any exception under the backend's name
         raise BackendError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from attrs import evolve
@@ -11,9 +13,29 @@ from open_layers import LAYERS as SIMPLE
 from open_positions import POSITIONS
 
 import onert
+from onert.ir.symbolic.leaks import LeakError, require_plain
+from onert_llvm.codegen import kernel_abi
 from onert_llvm.target import isa
 
 LAYERS = SIMPLE | POSITIONS
+
+
+@pytest.fixture(autouse=True)
+def leaks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The symbolic numbers found in kernel descriptions, of which there must be none."""
+    found: list[str] = []
+
+    def watched(value: object, text: str) -> None:
+        try:
+            require_plain(value, text)
+        except LeakError as error:
+            found.append(str(error))
+            raise
+
+    monkeypatch.setattr(kernel_abi, "require_plain", watched)
+    yield found
+    assert not found
+
 
 _BYTES = 0.0501
 """Tolerance for byte results: one quantisation step, because sums of bytes are rounded once here."""
