@@ -17,7 +17,7 @@ import sys
 import numpy as np
 import onert
 from onert.compiler.program_cache import lookup
-lookup.WORTH_KEEPING = 0.0
+lookup.WORTH_CACHING = 0.0
 program = onert.compile(onert.load(sys.argv[1]))
 x = np.ones(program.inputs[0].shape, program.inputs[0].dtype.numpy)
 print(next(iter(onert.Execution(program).run([x]).values())).tolist())
@@ -106,7 +106,7 @@ RUN_FROM_A_SHELL = """
 import sys
 from onert.compiler.program_cache import lookup
 from onert.tools.run import main
-lookup.WORTH_KEEPING = 0.0
+lookup.WORTH_CACHING = 0.0
 assert main([sys.argv[1]]) == 0
 print(*sorted(sys.modules))
 """

@@ -29,7 +29,7 @@ from onert.compiler.passes.quantized.skip_bytes import skip_bytes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
-from onert.compiler.passes.widen import widened
+from onert.compiler.passes.widen import widen
 from onert.compiler.passes.windows.grouped_conv_to_depthwise import grouped_conv_to_depthwise
 from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
@@ -73,7 +73,7 @@ OPTIONAL: tuple[Pass, ...] = (
 REQUIRED: tuple[Pass, ...] = (copy_outputs,)
 """Always run, once, at the end: the later phases need what they ensure."""
 
-OF_ENTRIES: tuple[Pass, ...] = (update_in_place,)
+ENTRY_PASSES: tuple[Pass, ...] = (update_in_place,)
 """Run after `REQUIRED` on the entry subgraph only, because a failed run is undone as a whole."""
 
 Watch = Callable[[str, Subgraph], None]
@@ -90,12 +90,12 @@ def optimize(
     work: int | None = None,
     supports: Supports | None = None,
     extensions: tuple[Extension, ...] = (),
-    entered: bool = True,
+    is_entry: bool = True,
     watch: Watch | None = None,
 ) -> Subgraph:
     """An equivalent subgraph, ready for lowering: everything that the required passes ensure holds.
 
-    `entered`: callers enter the subgraph directly, not only other subgraphs. Operations are decomposed if `supports`
+    `is_entry`: callers enter the subgraph directly, not only other subgraphs. Operations are decomposed if `supports`
     says that this makes them native. Loops and branches that call subgraphs of the `model` become operations that
     enclose these, if possible and if a backend `runs` the result; together such loops may use the `work` of one run.
     `watch` is called after each step, but not inside loops and branches.
@@ -107,7 +107,7 @@ def optimize(
             return graph
         find = decompositions_with(extensions)
         decomposed = partial(legalize, supports=supports, find=find)
-        steps = [(bounded.__name__, partial(bounded, supports=supports)), (legalize.__name__, decomposed)]
+        steps = [(bound_sizes.__name__, partial(bound_sizes, supports=supports)), (legalize.__name__, decomposed)]
         for name, step in steps:
             found = _prepared(name, step, graph, options, watch)
             if found is not graph:
@@ -124,7 +124,7 @@ def optimize(
             if watch is not None:
                 watch(enclose.__name__, found)
         subgraph = found
-    for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
+    for each in (*REQUIRED, *(ENTRY_PASSES if is_entry else ())):
         subgraph = _watched(each, subgraph, watch)
     return subgraph
 
@@ -141,15 +141,15 @@ def enclose(
     return found
 
 
-def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
-    """The graph with known (upper-bound) shapes for results whose size only a run determines (`legalize.bounded`).
+def bound_sizes(graph: Subgraph, supports: Supports) -> Subgraph:
+    """The graph with known (upper-bound) shapes for results whose size only a run determines (`legalize.bound_sizes`).
 
     The modules for this are imported only if a shape or a picked index is unknown, which is rare.
     """
     picks = any(isinstance(o.op, StridedSlice) and o.op.picks(graph.type(o.used[1])) for o in graph.operations)
     if not picks and all(operand.type.is_static for operand in graph.operands):
         return graph
-    found: Subgraph = imports.module("onert.compiler.legalize.bounded").bounded(graph, supports)
+    found: Subgraph = imports.module("onert.compiler.legalize.bound_sizes").bound_sizes(graph, supports)
     return found
 
 
@@ -176,7 +176,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """The names allowed in `Options.disabled_passes`."""
-    own = (widened, bounded, legalize, enclose)
+    own = (widen, bound_sizes, legalize, enclose)
     return (*(p.name for p in (*OPTIONAL, *passes_of(extensions))), *(step.__name__ for step in own))
 
 
@@ -191,7 +191,7 @@ def simplified(
     subgraph = simplify(subgraph, options, extensions, watch)
     if supports is None:
         return subgraph
-    found = _prepared(widened.__name__, partial(widened, supports=supports), subgraph, options, watch)
+    found = _prepared(widen.__name__, partial(widen, supports=supports), subgraph, options, watch)
     return subgraph if found is subgraph else simplify(found, options, extensions, watch)
 
 

@@ -51,7 +51,7 @@ def load(source: Source) -> Package:
     content = _content(source)
     hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
-        package = frontend.load(content, compiler.known)
+        package = frontend.load(content, compiler.is_cached)
         _check_config(package, content)
         compiler.expect(package)
     return package
@@ -100,14 +100,14 @@ def compile(  # noqa: A001
     elif overrides:
         options = options.choose(**overrides)
     chosen = options.with_config(package.config)
-    begun = compiler.ahead(package)
+    prefetched = compiler.prefetch(package)
     hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
         backends = load_backends(chosen.backends)
     if chosen.profiling:
         imports.module("onert.runtime.measuring").record(package, backends, chosen)
         options = options.choose(profiling=False)
-    program = compiler.compile(package, options, backends, begun)
+    program = compiler.compile(package, options, backends, prefetched)
     if chosen.log:
         sys.stderr.write(f"{program.describe()}\n")
     return evolve(program, specialize=Origin(program.specialize, package, options))
@@ -142,7 +142,7 @@ copyreg.pickle(Content, lambda content: (_content_again, (bytes(content.data),))
 
 def _content_again(data: bytes) -> Content:
     """Unpickle the content of a model."""
-    content = frontend.load(data, compiler.known).content
+    content = frontend.load(data, compiler.is_cached).content
     if content is None:
         raise ModelError("the pickled model needs custom operators or formats that are not registered in this process")
     return content

@@ -46,7 +46,7 @@ class Cached(Compiled):
         super().__init__(monkeypatch)
         self._folder = folder
         self._patch = monkeypatch
-        monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+        monkeypatch.setattr(programs, "WORTH_CACHING", 0.0)
         self.empty("first")
 
     def empty(self, name: str) -> None:

@@ -256,7 +256,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
     """The document of a real program."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONERT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(programs, "WORTH_KEEPING", 0.0)
+        patch.setattr(programs, "WORTH_CACHING", 0.0)
         found: list[Document] = []
 
         def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, parts: Any) -> Any:

@@ -45,7 +45,7 @@ ROW, ONE = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, ())
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache that stores every program."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(programs, "WORTH_CACHING", 0.0)
     return tmp_path / "cache"
 
 
@@ -111,10 +111,10 @@ def programs_in(directory: Path) -> list[Path]:
 
 
 def test_a_program_compiled_faster_than_read_is_not_cached(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
+    monkeypatch.setattr(programs, "WORTH_CACHING", 1e9)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) == []
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(programs, "WORTH_CACHING", 0.0)
     onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
     assert programs_in(directory) != []
 
@@ -316,11 +316,11 @@ def test_programs_that_use_measured_times_or_write_files_are_not_cached(
         assert compiled.count == count
 
 
-@pytest.mark.parametrize("own", [0, cached._OWN_BYTES])
+@pytest.mark.parametrize("own", [0, cached._INLINE_BYTES])
 def test_constants_of_a_cached_program_are_not_copied(
     own: int, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached, "_OWN_BYTES", own)
+    monkeypatch.setattr(cached, "_INLINE_BYTES", own)
     package = onert.load(DIGITS[0])
     onert.compile(package)
     program = onert.compile(package)

@@ -184,7 +184,7 @@ def test_a_file_whose_outline_is_not_cached_is_not_digested(cached: Cached, monk
     cached.facts(onert.load(FILE.read_bytes()))
     assert digested  # to store its program
     digested.clear()
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
+    monkeypatch.setattr(programs, "WORTH_CACHING", 1e9)
     cached.facts(onert.load(FILE.read_bytes() + bytes(64)))
     assert not digested
     other = Content(Held(bytes(10)), lambda _: ())

@@ -148,7 +148,7 @@ from onert.compiler.program_cache import lookup
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from compiler.cached import graph, packaged, ADD, MUL, SHAPES
-lookup.WORTH_KEEPING = 0.0
+lookup.WORTH_CACHING = 0.0
 compiled = []
 compiler = lookup._compiler
 lookup._compiler = lambda: compiled.append(1) or compiler()

@@ -25,7 +25,7 @@ FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tfli
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     WRITERS.finish()  # a program of an earlier test may still be being written, under keys of this process
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(lookup, "WORTH_CACHING", 0.0)
 
 
 class Reads:
@@ -232,16 +232,16 @@ def test_an_unchanged_file_is_not_read_for_its_digest(tmp_path: Path, monkeypatc
 
 def test_the_program_last_used_for_the_same_content_is_prefetched() -> None:
     cache_ = Cache(default_directory(os.environ))
-    assert serialize.ahead(onert.load(FILE)) is None  # there is none for new content
+    assert serialize.prefetch(onert.load(FILE)) is None  # there is none for new content
     first = compiled(onert.load(FILE))
-    prefetched = serialize.ahead(onert.load(FILE))
+    prefetched = serialize.prefetch(onert.load(FILE))
     assert prefetched is not None
     name, task = prefetched
     assert task.result() == cache_.load(name)
     onert.compile(onert.load(FILE), num_threads=2)  # not the one that is being prefetched
     WRITERS.finish()
     assert (onert.compile(onert.load(FILE), num_threads=1).num_threads, first.num_threads) == (1, 1)
-    again = serialize.ahead(onert.load(FILE))
+    again = serialize.prefetch(onert.load(FILE))
     assert again is not None
     assert again[0] != name
 
@@ -249,7 +249,7 @@ def test_the_program_last_used_for_the_same_content_is_prefetched() -> None:
 def test_a_program_whose_entry_is_gone_after_prefetching_is_compiled(reads: Reads) -> None:
     compiled(onert.load(FILE))
     package = onert.load(FILE)
-    prefetched = serialize.ahead(package)
+    prefetched = serialize.prefetch(package)
     assert prefetched is not None
     Cache(default_directory(os.environ)).remove([prefetched[0]])
     prefetched[1].result()
@@ -274,4 +274,4 @@ def test_an_invalid_note_of_the_last_program_prefetches_nothing(note: bytes) -> 
     package = onert.load(FILE)
     assert package.content is not None
     package.content.kept = note
-    assert serialize.ahead(package) is None
+    assert serialize.prefetch(package) is None

@@ -24,7 +24,7 @@ MODEL = "digits_int8.tflite"
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A private copy of a package, and an empty cache."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(lookup, "WORTH_CACHING", 0.0)
     return Path(shutil.copytree(EXAMPLE, tmp_path / "digits"))
 
 

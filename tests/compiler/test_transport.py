@@ -7,7 +7,7 @@ import pytest
 
 import onert
 from onert.backend import Backend
-from onert.compiler.program_cache.transport import received, sent
+from onert.compiler.program_cache.transport import deserialise, serialise
 from onert.ir import BackendError, CompileError, DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.custom import Python
@@ -27,7 +27,7 @@ def package() -> Package:
 
 def over(program: onert.Program, backends: list[Backend]) -> memoryview:
     """The program's bytes, aligned to a cache line."""
-    content = b"".join(sent(program, backends))
+    content = b"".join(serialise(program, backends))
     room = np.empty(len(content) + 64, np.uint8)
     start = -room.ctypes.data % 64
     room[start : start + len(content)] = np.frombuffer(content, np.uint8)
@@ -38,7 +38,7 @@ def over(program: onert.Program, backends: list[Backend]) -> memoryview:
 def test_a_received_program_runs_like_the_one_that_was_sent(backend: type[Backend]) -> None:
     backends = [backend()]
     program = onert.compile(package(), backends=(backends[0].name,), num_threads=1, input_shapes={"x": (1, 4)})
-    again = received(over(program, backends), backends)
+    again = deserialise(over(program, backends), backends)
     assert again.inputs == program.inputs
     assert [o.tolist() for o in onert.Execution(again).run([X]).values()] == [[[1.0, 4.0, 9.0, 16.0]]]
     with pytest.raises(CompileError, match="inputs of the shapes that it was compiled for"):
@@ -50,7 +50,7 @@ def test_truncated_programs_and_those_of_other_backends_are_rejected() -> None:
     content = over(onert.compile(package(), backends=(backends[0].name,), num_threads=1), backends)
     for wrong, with_ in ((content[:-64], backends), (content[:0], backends), (content, [])):
         with pytest.raises(BackendError, match="cannot be read"):
-            received(wrong, with_)
+            deserialise(wrong, with_)
 
 
 def test_programs_with_custom_code_or_unserialisable_kernels_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +60,8 @@ def test_programs_with_custom_code_or_unserialisable_kernels_are_not_sent(monkey
     backends = [Reference()]
     program = onert.compile(code, backends=(backends[0].name,), num_threads=1)
     with pytest.raises(CompileError, match="made cannot be sent to another process"):
-        sent(program, backends)
+        serialise(program, backends)
     program = onert.compile(package(), backends=(backends[0].name,), num_threads=1)
     monkeypatch.setattr(Reference, "keep", lambda self, kernel: None)
     with pytest.raises(BackendError, match="the kernels of backend 'reference' cannot be sent"):
-        sent(program, backends)
+        serialise(program, backends)

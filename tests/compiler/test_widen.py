@@ -7,7 +7,7 @@ import pytest
 
 import onert
 from onert.compiler.legalize.legalize import Support
-from onert.compiler.passes.widen import widened
+from onert.compiler.passes.widen import widen
 from onert.ir import CallTypes, DType, Operation
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.convert import Cast
@@ -57,18 +57,18 @@ def _plain(operation: Operation, types: CallTypes) -> Support:
 
 
 def test_intermediate_results_are_not_rounded() -> None:
-    found = widened(parse_subgraph(BEFORE), _plain)
+    found = widen(parse_subgraph(BEFORE), _plain)
     assert text(found).split() == text(parse_subgraph(AFTER)).split()
 
 
 def test_operations_with_native_16_bit_support_are_not_widened() -> None:
     graph = parse_subgraph(BEFORE)
-    assert widened(graph, lambda operation, types: Support.NATIVE) is graph
+    assert widen(graph, lambda operation, types: Support.NATIVE) is graph
 
 
 def test_an_operation_with_native_16_bit_support_reads_a_rounded_operand() -> None:
     graph = parse_subgraph(BEFORE)
-    found = widened(graph, lambda o, types: Support.NATIVE if not isinstance(o.op, Binary) else _plain(o, types))
+    found = widen(graph, lambda o, types: Support.NATIVE if not isinstance(o.op, Binary) else _plain(o, types))
     exp = next(o for o in found.operations if isinstance(o.op, Unary))
     assert found.type(exp.used[0]).dtype is found.type(exp.outputs[0]).dtype is DType.FLOAT16
     assert isinstance(found.operations[found.definitions[exp.used[0]]].op, Cast)
@@ -116,7 +116,7 @@ def test_a_select_between_narrow_constants_is_widened() -> None:
         narrow = types.output.dtype is DType.FLOAT16 and not isinstance(operation.op, Cast)
         return Support.EVALUATED if narrow else Support.NATIVE
 
-    found = widened(parse_subgraph(before), support)
+    found = widen(parse_subgraph(before), support)
     choice, rounding = found.operations
     assert found.type(choice.outputs[0]).dtype is DType.FLOAT32
     assert rounding.op == Cast(DType.FLOAT16)

@@ -16,7 +16,7 @@ import onert.flow as myelin
 from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import lookup
 
-lookup.WORTH_KEEPING = 0.0
+lookup.WORTH_CACHING = 0.0
 
 def layer(flow, name, scale):
     f = flow.define(name)

@@ -31,7 +31,7 @@ from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import lookup
 from onert.ir import content
 
-lookup.WORTH_KEEPING = 0.0
+lookup.WORTH_CACHING = 0.0
 content.HELD = int(sys.argv[1])
 
 

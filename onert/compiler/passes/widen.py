@@ -18,7 +18,7 @@ from onert.ir.ops.elementwise.convert import Cast
 NARROW = (DType.FLOAT16, DType.BFLOAT16)
 
 
-def widened(graph: Subgraph, supports: Supports) -> Subgraph:
+def widen(graph: Subgraph, supports: Supports) -> Subgraph:
     """The graph with arithmetic on float16 and bfloat16 widened to float32, unless a backend has native code for it.
 
     Results that only such arithmetic reads stay float32: they are not rounded, and may exceed the narrow type's range.

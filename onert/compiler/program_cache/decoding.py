@@ -18,7 +18,7 @@ import numpy as np
 from onert.ir import Array, CompileError, Constant, DType, OnertError, Operation, Subgraph
 from onert.ir.quant import Numbers
 
-from .encoding import FIXED, GROUP, HEAD, LATER
+from .encoding import FIXED, GROUP, HEAD, LAZY_FIELD
 from .records import Records, construction
 
 _Number = TypeVar("_Number", int, float)
@@ -38,11 +38,11 @@ def decode(document: memoryview, buffers: Sequence[memoryview], records: Records
     """The value of a document. Arrays are views of the buffers. Raises DecodeError if the document is invalid."""
     try:
         return _Decoder(document, buffers, records, parts).value()
-    except _WRONG as error:
+    except _INVALID as error:
         raise DecodeError(f"the document cannot be read: {error}") from error
 
 
-_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, struct.error, OnertError)
+_INVALID = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, struct.error, OnertError)
 """The exceptions that this module and the classes' validators raise for invalid numbers and names."""
 
 
@@ -101,9 +101,9 @@ class _Decoder:
         rows = list(zip(*columns, strict=True)) if columns else [()]
         if kind == "tuple":
             return rows
-        made = _MADE.get(kind)
-        if made is not None:
-            return [made(*row) for row in rows]
+        build = _BUILDERS.get(kind)
+        if build is not None:
+            return [build(*row) for row in rows]
         if kind == "dict":
             return [dict(zip(row[::2], row[1::2], strict=True)) for row in rows]
         if kind == "set":
@@ -125,15 +125,15 @@ class _Decoder:
     def _subgraph(self, row: Sequence[Any]) -> Subgraph:
         """A subgraph, possibly with operations that are decoded on demand."""
         members = {each.name: value for each, value in zip(construction(Subgraph), row, strict=True)}
-        read = members.pop(LATER) if isinstance(members[LATER], _Later) else None
+        read = members.pop(LAZY_FIELD) if isinstance(members[LAZY_FIELD], _LazyOperations) else None
         for each in construction(Subgraph):
             if each.name in members and not self._records.accepts(each, (members[each.name],)):
                 raise TypeError(f"Subgraph.{each.name} is not of type {each.type}")
         return Subgraph(**members) if read is None else Subgraph.later(read, **members)
 
-    def later(self, count: int) -> list[_Later]:
+    def later(self, count: int) -> list[_LazyOperations]:
         """Documents in buffers, decoded on demand."""
-        return [_Later(each, self._buffers, self._records, self._parts) for each in self.elements(count)]
+        return [_LazyOperations(each, self._buffers, self._records, self._parts) for each in self.elements(count)]
 
     def integers(self, count: int) -> list[int]:
         return _exactly(self._integers, count)
@@ -170,16 +170,16 @@ class _Decoder:
         return [self._parts[at] for at in map(_natural, self.integers(count))]
 
 
-class _Later:
+class _LazyOperations:
     """The operations of a subgraph, in a document of their own."""
 
     def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
-        self._given = document, buffers, records, parts
+        self._source = document, buffers, records, parts
 
     def __call__(self) -> tuple[Operation, ...]:
         """Decode the operations. Raises CompileError if the document is invalid; the program still runs then."""
         try:
-            found = decode(*self._given)
+            found = decode(*self._source)
         except DecodeError as error:
             raise CompileError(f"the operations of a program in the cache cannot be read: {error}") from error
         if not isinstance(found, tuple) or not all(isinstance(each, Operation) for each in found):
@@ -250,7 +250,7 @@ def _numbers(stored: Any, length: int) -> Numbers[Any]:
     return Numbers(array, length)
 
 
-_MADE: Mapping[str, Callable[..., Any]] = {
+_BUILDERS: Mapping[str, Callable[..., Any]] = {
     "root": lambda value: value,
     "long": int,
     "dtype": lambda text: DType.from_text(text).numpy,

@@ -33,7 +33,7 @@ from .records import Records, construction
 
 FIXED = (None, False, True)
 """The first nodes of every document."""
-LATER = "operations"
+LAZY_FIELD = "operations"
 """The field of a subgraph that is decoded on demand."""
 HEAD = struct.Struct("<5q")
 GROUP = struct.Struct("<3q")
@@ -80,7 +80,7 @@ class _Encoder:
         self._parts = parts
         self._nodes: dict[_Key, int] = {("fixed", value): at for at, value in enumerate(FIXED)}
         self._levels = [0] * len(FIXED)
-        self._known: dict[int, int] = {}
+        self._node_of: dict[int, int] = {}
         self._bytes: dict[bytes, int] = {}
         self._alive: list[object] = []
 
@@ -93,13 +93,13 @@ class _Encoder:
             return self._int(value)
         if value is None or kind is bool:
             return FIXED.index(value)
-        found = self._known.get(id(value))
+        found = self._node_of.get(id(value))
         if found is None:
-            found = self._known[id(value)] = self._made(value, kind)
+            found = self._node_of[id(value)] = self._new_node(value, kind)
             self._alive.append(value)  # otherwise another value could get the same id
         return found
 
-    def _made(self, value: Any, kind: type[Any]) -> int:
+    def _new_node(self, value: Any, kind: type[Any]) -> int:
         if id(value) in self._parts:
             return self._leaf("part", self._parts[id(value)])
         if kind is tuple:
@@ -107,26 +107,26 @@ class _Encoder:
         if kind is float:
             return self._leaf("float", struct.pack("<d", value))
         if kind is dict:
-            return self._over("dict", [self.node(each) for pair in value.items() for each in pair])
+            return self._composite("dict", [self.node(each) for pair in value.items() for each in pair])
         if kind is bytes:
             if value not in self._bytes:
                 self._bytes[value] = self._buffer("bytes", value)
             return self._bytes[value]
         if kind is frozenset:
-            return self._over("set", [self.node(each) for each in sorted(value)])
+            return self._composite("set", [self.node(each) for each in sorted(value)])
         if kind is Constant:
-            return self._over("constant", [self.node(np.asarray(value.array))])
+            return self._composite("constant", [self.node(np.asarray(value.array))])
         if kind is Numbers:
             stored = tuple(value.stored.tolist()) if len(value.stored) <= _FEW else value.stored
-            return self._over("numbers", [self.node(stored), self.node(value.length)])
+            return self._composite("numbers", [self.node(stored), self.node(value.length)])
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, np.integer | np.bool_ | np.float64):
             return self.node(value.item())
         if isinstance(value, np.dtype):
-            return self._over("dtype", [self.node(_text(value))])
+            return self._composite("dtype", [self.node(_text(value))])
         if any(value is memory for memory in self._records.memories.values()):
-            return self._over("memory", [self.node(value.name)])
+            return self._composite("memory", [self.node(value.name)])
         return self._record(value, kind)
 
     def _record(self, value: Any, kind: type[Any]) -> int:
@@ -134,7 +134,7 @@ class _Encoder:
         if name is None:
             raise EncodeError(f"{kind.__module__}.{kind.__qualname__} is not a class that can be serialised")
         if isinstance(value, Enum):
-            return self._over(name, [self.node(value.name)])
+            return self._composite(name, [self.node(value.name)])
         if not has(kind):
             raise EncodeError(f"{kind.__qualname__} is not an attrs class")
         members = []
@@ -142,18 +142,18 @@ class _Encoder:
             member = getattr(value, each.name)
             if id(member) not in self._parts and not self._records.accepts(each, (member,)):
                 raise EncodeError(f"{kind.__qualname__}.{each.name} is a {type(member).__qualname__}")
-            later = kind is Subgraph and each.name == LATER and not value.notable
-            members.append(self._later(member) if later else self.node(member))
-        return self._over(name, members)
+            is_lazy = kind is Subgraph and each.name == LAZY_FIELD and not value.notable
+            members.append(self._separate_document(member) if is_lazy else self.node(member))
+        return self._composite(name, members)
 
-    def _later(self, value: Any) -> int:
+    def _separate_document(self, value: Any) -> int:
         """A value in a document of its own."""
         return self._buffer("later", _document(value, self._records, self._parts, self._buffers))
 
     def _int(self, value: int) -> int:
         if -(1 << 63) <= value < 1 << 63:
             return self._leaf("int", value)
-        return self._over("long", [self._leaf("str", str(value))])
+        return self._composite("long", [self._leaf("str", str(value))])
 
     def _tuple(self, value: tuple[Any, ...]) -> int:
         """A tuple; one that has only integers or only floats is stored as a run of numbers."""
@@ -165,7 +165,7 @@ class _Encoder:
                 pass
         if kinds == {float}:
             return self._leaf("floats", struct.pack(f"<{len(value)}d", *value))
-        return self._over("tuple", [self.node(each) for each in value])
+        return self._composite("tuple", [self.node(each) for each in value])
 
     def _buffer(self, kind: str, value: bytes | memoryview) -> int:
         self._buffers.append(value)
@@ -174,14 +174,14 @@ class _Encoder:
     def _array(self, value: Array) -> int:
         shape = self.node(value.shape)
         if value.dtype == object:
-            return self._over("objects", [shape, self.node(tuple(value.reshape(-1).tolist()))])
+            return self._composite("objects", [shape, self.node(tuple(value.reshape(-1).tolist()))])
         raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return self._over("array", [self.node(value.dtype), shape, self._buffer("elements", raw.data)])
+        return self._composite("array", [self.node(value.dtype), shape, self._buffer("elements", raw.data)])
 
     def _leaf(self, kind: str, value: Hashable) -> int:
         return self._add((kind, value), 0)
 
-    def _over(self, kind: str, members: Sequence[int]) -> int:
+    def _composite(self, kind: str, members: Sequence[int]) -> int:
         return self._add((kind, tuple(members)), 1 + max(map(self._levels.__getitem__, members), default=0))
 
     def _add(self, key: _Key, level: int) -> int:
@@ -198,8 +198,8 @@ class _Encoder:
         order = sorted(range(len(FIXED), len(keys)), key=lambda at: (self._levels[at], keys[at][0], sizes[at]))
         number = {at: at for at in range(len(FIXED))} | {at: len(FIXED) + n for n, at in enumerate(order)}
         writer = _Writer()
-        for (level, kind, width), some in groupby(order, lambda at: (self._levels[at], keys[at][0], sizes[at])):
-            nodes = [keys[at][1] for at in some]
+        for (level, kind, width), group in groupby(order, lambda at: (self._levels[at], keys[at][0], sizes[at])):
+            nodes = [keys[at][1] for at in group]
             if level == 0:
                 writer.leaves(kind, nodes)
             else:

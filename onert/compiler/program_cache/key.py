@@ -67,7 +67,7 @@ def _features() -> Iterable[str]:
     """The processor features that NumPy detected."""
     umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     features: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
-    return (name for name, there in features.items() if there)
+    return (name for name, detected in features.items() if detected)
 
 
 def components(
@@ -99,8 +99,8 @@ def _options(options: Options) -> Mapping[str, str]:
 
 def label(package: Package, options: Options, backends: Sequence[Backend]) -> str:
     """A program's label for people, separated by tabs: package, backends, and options that differ from the default."""
-    usual, chosen = _options(Options()), _options(options)
-    others = [f"{name}={value}" for name, value in chosen.items() if value != usual[name]]
+    default, chosen = _options(Options()), _options(options)
+    others = [f"{name}={value}" for name, value in chosen.items() if value != default[name]]
     return "\t".join(("program", package.name, f"backends={';'.join(b.name for b in backends)}", *others))
 
 
@@ -119,7 +119,7 @@ def _type(array: Array) -> object:
     return array if array.dtype == object else (str(array.dtype), array.shape)
 
 
-def joined(components: Mapping[str, str]) -> str:
+def key_of(components: Mapping[str, str]) -> str:
     """The key made of components."""
     return Cache.key(*(part for pair in components.items() for part in pair))
 
@@ -168,5 +168,5 @@ def content_digest(content: Content) -> str:
 def well_formed(content: Content) -> Iterable[str]:
     """The keys of the empty entries that mark content as well-formed; the first needs only part of the content."""
     outline = {**process(), "well-formed": content.outline}
-    yield joined(outline)
-    yield joined({**outline, "digest": content_digest(content)})
+    yield key_of(outline)
+    yield key_of({**outline, "digest": content_digest(content)})

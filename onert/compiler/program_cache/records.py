@@ -72,8 +72,8 @@ class Records:
     """The classes by name, including the classes and memories of the program's `backends`."""
 
     def __init__(self, backends: Iterable[Backend] = ()) -> None:
-        own = [(f"{b.name}:{kind.__qualname__}", kind) for b in backends for kind in b.serializable]
-        self._classes = {kind.__qualname__: kind for kind in CORE} | dict(own)
+        of_backends = [(f"{b.name}:{kind.__qualname__}", kind) for b in backends for kind in b.serializable]
+        self._classes = {kind.__qualname__: kind for kind in CORE} | dict(of_backends)
         self._names = {kind: name for name, kind in self._classes.items()}
         self.memories: Mapping[str, Memory] = {m.name: m for m in (HOST, *(b.memory for b in backends))}
         self._accepted: dict[Any, frozenset[type[Any]] | None] = {}
@@ -89,10 +89,10 @@ class Records:
         """The class with a name. Raises LookupError if there is none."""
         found = self._classes.get(name)
         if found is None:
-            module, _, within = name.rpartition(".")
+            module, _, class_name = name.rpartition(".")
             if not _is_family(module):
                 raise LookupError(f"{name!r} is not a class that a program may contain")
-            found = vars(imports.module(_OPS + module))[within]
+            found = vars(imports.module(_OPS + module))[class_name]
             if not isinstance(found, type) or self.name(found) != name:
                 raise LookupError(f"{name!r} is not a class that a program may contain")
             self._classes[name] = found
@@ -136,12 +136,12 @@ def _is_family(module: str) -> bool:
     *folders, file = module.split(".")
     if file == "__init__":
         return False
-    place = os.path.dirname(onert.ir.ops.__file__)
+    directory = os.path.dirname(onert.ir.ops.__file__)
     for folder in folders:
-        if folder.startswith("_") or folder not in _listed(place):
+        if folder.startswith("_") or folder not in _listed(directory):
             return False
-        place = os.path.join(place, folder)
-    return f"{file}.py" in _listed(place)
+        directory = os.path.join(directory, folder)
+    return f"{file}.py" in _listed(directory)
 
 
 @cache

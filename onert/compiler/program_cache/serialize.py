@@ -40,7 +40,7 @@ from .records import Records
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
-Ahead = tuple[str, Task[memoryview | None]]
+Prefetched = tuple[str, Task[memoryview | None]]
 """The key of an entry, and the task that reads its payload."""
 
 _ALIGNMENT = 64
@@ -51,11 +51,11 @@ class ProgramEntry(ByIdentity):
     """The cache entry of one package's program for one set of options; `parts` is what it takes from the package.
 
     `key` reads the whole package. `outline` is a key of a part of it: an empty entry under that key says that a program
-    of such a package was stored, which saves reading all of a new package; None if the program is not cacheable.
-    A package that `is_new` was unknown when it was read. It is not looked up before this process's key components are
-    known, since computing them takes tens of milliseconds if nothing is cached. `also` has the keys of further entries
-    to store with the program: all are empty, except that the last holds the program's key and size for `ahead`.
-    `label` describes the program to people who inspect the cache.
+    of such a package was stored, which saves reading all of a new package; None if the program is not cacheable. A
+    package that `is_new` was unknown when it was read. It is not looked up before this process's key components are
+    known, since computing them takes tens of milliseconds if nothing is cached. `extra_keys` has the keys of further
+    entries to store with the program: all are empty, except that the last holds the program's key and size for
+    `prefetch`. `label` describes the program to people who inspect the cache.
     """
 
     cache: Cache
@@ -64,18 +64,18 @@ class ProgramEntry(ByIdentity):
     parts: Parts
     backends: Mapping[str, Backend]
     records: Records
-    also: Callable[[], Iterable[str]] = tuple
+    extra_keys: Callable[[], Iterable[str]] = tuple
     label: Callable[[], str] = str
     is_new: bool = False
 
-    def load(self, specialize: Specialize, begun: Ahead | None = None) -> Program | None:
+    def load(self, specialize: Specialize, prefetched: Prefetched | None = None) -> Program | None:
         """The cached program with the given `specialize` function; None on a miss. An unusable entry is removed. If the
-        reading of the entry was `begun`, its result is used."""
+        reading of the entry was `prefetched`, its result is used."""
         if self.is_new and not keys.is_process_known():
             return None
         WRITERS.finish()
         outline = self.outline()
-        payload = None if outline is None or self.cache.load(outline) is None else self._payload(begun)
+        payload = None if outline is None or self.cache.load(outline) is None else self._payload(prefetched)
         if payload is None:
             return None
         try:
@@ -84,9 +84,9 @@ class ProgramEntry(ByIdentity):
             self.cache.remove([self.key()])
             return None
 
-    def _payload(self, begun: Ahead | None) -> memoryview | None:
+    def _payload(self, prefetched: Prefetched | None) -> memoryview | None:
         key = self.key()
-        found = begun[1].result() if begun is not None and begun[0] == key else None
+        found = prefetched[1].result() if prefetched is not None and prefetched[0] == key else None
         return self.cache.load(key) if found is None else found
 
     def store(self, program: Program) -> None:
@@ -100,23 +100,23 @@ class ProgramEntry(ByIdentity):
         digesting = Task(self.key)  # reads and digests all of the content, which releases the GIL
         with suppress(RuntimeError):  # no thread can be started
             Pool(1, "onert-digest").give(digesting)
-        kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
+        kernels = tuple(tuple(self._kernel_data(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
         try:
             self.parts.check()
-            pieces = pack((bare(program), kernels), self.records, self.parts)
+            pieces = pack((without_kernels(program), kernels), self.records, self.parts)
         except EncodeError:
             return
         digesting.run()  # does nothing if a thread has begun it
         key = digesting.result()
         if self.cache.store(key, *pieces, label=self.label()):
-            empty = (outline, *self.also())
-            for each in empty:
-                noted = each is empty[-1] and each is not outline
-                self.cache.store(each, *([f"{key} {sum(map(len, pieces))}".encode()] if noted else []))
+            marker_keys = (outline, *self.extra_keys())
+            for each in marker_keys:
+                names_program = each is marker_keys[-1] and each is not outline
+                self.cache.store(each, *([f"{key} {sum(map(len, pieces))}".encode()] if names_program else []))
 
-    def _kept(self, step: Step) -> Any:
+    def _kernel_data(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
 
 
@@ -130,16 +130,16 @@ def revived(
     """The program in a payload, with the kernels that its backends, by name, make of theirs."""
     program, kernels = unpack(payload, records, parts)
 
-    def routine(bare: Routine, kernels: Sequence[Any]) -> Routine:
-        pairs = zip(bare.steps, kernels, strict=True)
+    def routine(data: Routine, kernels: Sequence[Any]) -> Routine:
+        pairs = zip(data.steps, kernels, strict=True)
         steps = (evolve(s, kernel=backends[s.backend].revive(kernel, s.sequence)) for s, kernel in pairs)
-        return evolve(bare, steps=tuple(steps))
+        return evolve(data, steps=tuple(steps))
 
     routines = tuple(routine(*each) for each in zip(program.routines, kernels, strict=True))
     return evolve(program, routines=routines, specialize=specialize, residents=DeviceConstants(), stretch=None)
 
 
-def bare(program: Program) -> Program:
+def without_kernels(program: Program) -> Program:
     """The part of a program that is data: without kernels, and without what a process adds to it."""
     nothing: Any = None
     routines = tuple(
@@ -159,13 +159,13 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
         return None
     content = package.content
     label = partial(keys.label, package, options, backends)
-    place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
+    cache_, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
     if content is not None:
         found = cache(lambda: keys.components(package, options, backends, ()))
-        outline = cache(lambda: None if (parts := found()) is None else keys.joined(parts))
-        key = cache(lambda: keys.joined({**(found() or {}), "digest": keys.content_digest(content)}))
-        also, is_new = partial(keys.well_formed, content), content.known is False
-        return ProgramEntry(place, outline, key, LaterParts(content), by_name, records, also, label, is_new)
+        outline = cache(lambda: None if (parts := found()) is None else keys.key_of(parts))
+        key = cache(lambda: keys.key_of({**(found() or {}), "digest": keys.content_digest(content)}))
+        extra_keys, is_new = partial(keys.well_formed, content), content.known is False
+        return ProgramEntry(cache_, outline, key, LazyParts(content), by_name, records, extra_keys, label, is_new)
     constants = keys.constants_of(package.models)
     try:
         components = keys.components(package, options, backends, constants)
@@ -173,22 +173,22 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
         return None
     if components is None:
         return None
-    outline = cache(lambda: keys.joined(components))
-    key = cache(lambda: keys.joined({**components, "elements": keys.elements(constants)}))
+    outline = cache(lambda: keys.key_of(components))
+    key = cache(lambda: keys.key_of({**components, "elements": keys.elements(constants)}))
     operands = (part for operand in keys.operands_of(package.models) for part in (operand.type, operand))
-    return ProgramEntry(place, outline, key, Parts((*constants, *operands)), by_name, records, label=label)
+    return ProgramEntry(cache_, outline, key, Parts((*constants, *operands)), by_name, records, label=label)
 
 
-def known(package: Package) -> bool:
+def is_cached(package: Package) -> bool:
     """Whether a program of a package with this content was stored, which implies that the content is well-formed."""
     content = package.content
     if content is None:
         return False
     if content.known is None:
-        place = Cache(default_directory(os.environ))
+        cache_ = Cache(default_directory(os.environ))
         found: memoryview | None = None
-        for key in keys.well_formed(content) if place.has_entries else ():
-            found = place.load(key)
+        for key in keys.well_formed(content) if cache_.has_entries else ():
+            found = cache_.load(key)
             if found is None:
                 break
         content.known = found is not None
@@ -196,14 +196,18 @@ def known(package: Package) -> bool:
     return content.known
 
 
-def ahead(package: Package) -> Ahead | None:
+def prefetch(package: Package) -> Prefetched | None:
     """Start reading, in another thread, the program that was last stored for this content: it is probably needed next.
 
     None if there is none, if it is so large that reading it in vain would matter, or if no thread can be started.
     """
     content = package.content
     key, _, size = ("" if content is None else content.kept.decode(errors="replace")).partition(" ")
-    if len(key) != 2 * SIZE or not _HEXADECIMAL.issuperset(key) or not (size.isdecimal() and int(size) <= _MOST_AHEAD):
+    if (
+        len(key) != 2 * SIZE
+        or not _HEXADECIMAL.issuperset(key)
+        or not (size.isdecimal() and int(size) <= _MOST_PREFETCHED)
+    ):
         return None
     task = Task(partial(Cache(default_directory(os.environ)).load, key))
     try:
@@ -213,7 +217,7 @@ def ahead(package: Package) -> Ahead | None:
 
 
 _HEXADECIMAL = frozenset("0123456789abcdef")
-_MOST_AHEAD = 1 << 26
+_MOST_PREFETCHED = 1 << 26
 
 
 class Parts:
@@ -233,18 +237,18 @@ class Parts:
         """Do nothing: the package was checked when its key was made."""
 
 
-_OWN_BYTES = 1 << 16
+_INLINE_BYTES = 1 << 16
 """Constants of up to this many bytes, such as biases, are stored in the entry, so the model is not read for them."""
 
 
-class LaterParts(Parts):
+class LazyParts(Parts):
     """The larger constants of models, which are parsed when the first of these is used; entries contain all others."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
 
     def numbers(self) -> dict[int, int]:
-        return {id(part): at for at, part in enumerate(self._constants) if part.array.nbytes > _OWN_BYTES}
+        return {id(part): at for at, part in enumerate(self._constants) if part.array.nbytes > _INLINE_BYTES}
 
     def __getitem__(self, at: int) -> object:
         return Constant(lambda: self._constants[at].array)

@@ -10,36 +10,36 @@ from onert.ir import BackendError, CompileError
 
 from .encoding import EncodeError
 from .records import Records
-from .serialize import UNUSABLE, Parts, bare, pack, revived
+from .serialize import UNUSABLE, Parts, pack, revived, without_kernels
 
 
-def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
+def serialise(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
     """A program's bytes, in pieces. Raises BackendError if a backend's kernels are not data, CompileError if the
     program contains operations declared by third-party code."""
     by_name = {backend.name: backend for backend in backends}
-    kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
+    kernels = tuple(tuple(_kernel_data(by_name, step) for step in routine.steps) for routine in program.routines)
     try:
-        return pack((bare(program), kernels), Records(backends), Parts(()))
+        return pack((without_kernels(program), kernels), Records(backends), Parts(()))
     except EncodeError as error:
         raise CompileError(f"{program.name or 'the model'} cannot be sent to another process: {error}") from error
 
 
-def _kept(backends: Mapping[str, Backend], step: Step) -> Any:
+def _kernel_data(backends: Mapping[str, Backend], step: Step) -> Any:
     found = backends[step.backend].keep(step.kernel)
     if found is None:
         raise BackendError(f"the kernels of backend {step.backend!r} cannot be sent to another process")
     return found
 
 
-def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
+def deserialise(payload: memoryview, backends: Sequence[Backend]) -> Program:
     """The program sent by an identical installation, for the shapes that it was compiled for. The payload must be
     aligned to a cache line, and is used in place. Raises BackendError if it has no program of these backends."""
     by_name = {backend.name: backend for backend in backends}
     try:
-        return revived(payload, Records(backends), Parts(()), by_name, _fixed)
+        return revived(payload, Records(backends), Parts(()), by_name, _refuse_other_shapes)
     except UNUSABLE as error:
         raise BackendError(f"the program that was received cannot be read: {error}") from error
 
 
-def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:
+def _refuse_other_shapes(shapes: Mapping[int, tuple[int, ...]]) -> Program:
     raise CompileError("a program sent to another process accepts only inputs of the shapes that it was compiled for")

@@ -35,13 +35,13 @@ def _read(package: Package) -> None:
     except OnertError:  # other options may be chosen for compiling; otherwise the error is reported then
         return
     operations = tuple(_kinds(package).values())
-    waiting: list[Callable[[], object] | None] = []
+    pending: list[Callable[[], object] | None] = []
     for backend in backends:
         with suppress(Exception):  # a faulty backend is reported only when something is compiled for it
-            waiting.append(backend.expect(operations, options.settings))
+            pending.append(backend.expect(operations, options.settings))
     imports.module("onert.compiler.compiler")
     _ = PLANNERS[options.planner]
-    for wait in waiting:
+    for wait in pending:
         if wait is not None:
             wait()
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from onert.backend import HOST, Backend, Program
 from onert.backend.registry import find_backends
-from onert.compiler.program_cache.transport import received
+from onert.compiler.program_cache.transport import deserialise
 from onert.exec import Execution
 from onert.ir import Array
 
@@ -74,7 +74,7 @@ def _loaded(files: list[int], names: list[str]) -> Executions:
         own = HOST.allocate(shared.nbytes)
         np.copyto(own, shared)
         backends: tuple[Backend, ...] = find_backends(names)[0]
-        program = received(own.data, backends)
+        program = deserialise(own.data, backends)
         return Executions(program, partial(_bound, *tensors(mapped(area), program)))
     finally:
         os.close(payload)

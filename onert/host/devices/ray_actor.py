@@ -12,7 +12,7 @@ import numpy as np
 from onert.backend import HOST, Backend
 from onert.backend.backend import Settings
 from onert.backend.registry import find_backends
-from onert.compiler.program_cache.transport import received
+from onert.compiler.program_cache.transport import deserialise
 from onert.ir import Array, BackendError
 
 from .executions import Executions
@@ -45,7 +45,7 @@ class RayActor:
                     )
             memory = HOST.allocate(payload.nbytes)
             np.copyto(memory, payload)
-            self._functions[name] = Executions(received(memory.data, backends))
+            self._functions[name] = Executions(deserialise(memory.data, backends))
         except Exception as error:
             return told(error)
         return {}

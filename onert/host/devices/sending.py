@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onert.backend import Backend
-from onert.compiler.program_cache.transport import sent
+from onert.compiler.program_cache.transport import serialise
 from onert.exec import RunTimeoutError
 from onert.host.device_manager import CompiledFunction
 from onert.ir import BackendError, CompileError, ExecutionError, OnertError
@@ -20,11 +20,11 @@ _ERRORS: dict[str, type[OnertError]] = {
 def pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
     """The program as bytes. One from the cache may no longer have its code as data and is compiled again."""
     try:
-        return sent(function.program, backends)
+        return serialise(function.program, backends)
     except BackendError:
         options = function.options.with_config(function.package.config)
         compiler = imports.module("onert.compiler.compiler")
-        return sent(compiler.compilation(function.package, options, backends).first(), backends)
+        return serialise(compiler.compilation(function.package, options, backends).first(), backends)
 
 
 def told(error: BaseException) -> dict[str, str]:

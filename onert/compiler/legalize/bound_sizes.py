@@ -13,7 +13,7 @@ from onert.ir.process import imports
 from .legalize import Supports, becomes_native
 
 
-def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
+def bound_sizes(graph: Subgraph, supports: Supports) -> Subgraph:
     """The graph in which operations that find positions or boxes have results of known shapes and a count of valid
     entries, and operations on single entries run on all of them; the valid first entries are taken at the end.
 
