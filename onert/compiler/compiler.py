@@ -317,7 +317,7 @@ def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
     resource variables as operands. If a variable cannot be resolved, all variables stay resources, which the reference
     backend reads and assigns."""
     if any(o.op.subgraphs for graph in model.subgraphs for o in graph.operations):
-        model = imports.module("onert.compiler.rewrite.choices").in_pairs(model)
+        model = imports.module("onert.compiler.rewrite.choices").with_binary_choices(model)
     if any(o.op.effect is Effect.WRITE for graph in model.subgraphs for o in graph.operations):
         model = imports.module("onert.compiler.state.generators").with_generators(model, entry)
     graph = model[entry]

@@ -42,7 +42,7 @@ from .extension import Extension, decompositions_with, passes_of
 from .options import Options
 
 if TYPE_CHECKING:
-    from onert.compiler.passes.inline_control_flow import Runs, Settle
+    from onert.compiler.passes.inline_control_flow import Runs, Simplify
 
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,
@@ -130,13 +130,13 @@ def optimize(
 
 
 def enclose(
-    model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
+    model: Subgraphs, graph: Subgraph, simplifier: Simplify, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
     """The graph with its loops and branches enclosed (`passes.inline_control_flow`, imported only if there are any)."""
     if not any(operation.op.subgraphs for operation in graph.operations):
         return graph
     found: Subgraph = imports.module("onert.compiler.passes.inline_control_flow").enclose(
-        model, graph, settle, runs, most, work
+        model, graph, simplifier, runs, most, work
     )
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.compiler.rewrite.choices import MOST_ENDS, in_pairs
+from onert.compiler.rewrite.choices import MOST_PORTS, with_binary_choices
 from onert.ir import DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Case
@@ -55,6 +55,6 @@ def test_a_case_runs_the_selected_branch_and_the_last_one_for_any_other_index(
 
 
 def test_a_case_with_too_many_branches_is_not_rewritten() -> None:
-    model = _choice(MOST_ENDS // 3 + 1)
-    assert in_pairs(model) is model
-    assert in_pairs(_choice(3)) is not model
+    model = _choice(MOST_PORTS // 3 + 1)
+    assert with_binary_choices(model) is model
+    assert with_binary_choices(_choice(3)) is not model

@@ -15,40 +15,50 @@ from collections.abc import Callable, Mapping, Sequence
 from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
 from onert.compiler.rewrite.called_graphs import (
     Enclosed,
-    Taken,
-    informed,
+    Inlined,
+    certain_call,
     inlined,
-    own_outputs,
     refusal,
     refusing_like,
-    replaced,
-    settled_call,
     size,
+    with_constants,
+    with_copied_outputs,
+    with_enclosed,
 )
-from onert.compiler.rewrite.counts.ends import End, Given, ends_of, entered, given, is_known, leaving, left, unified
+from onert.compiler.rewrite.counts.counted_types import (
+    CountedOperand,
+    CountedType,
+    common_type,
+    counted_operand,
+    counted_types,
+    is_known,
+    outputs_of,
+    with_inputs,
+    with_outputs,
+)
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.effects import is_function
 from onert.compiler.rewrite.lists import as_tensors
-from onert.compiler.rewrite.trip_counts import ends, grows, known_trips, trips
+from onert.compiler.rewrite.trip_counts import exact_trips, growth, most_trips, terminates
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.shape import static
 
-EVEN_ROUNDS = 1000
+FEWEST_ROUNDS = 1000
 """If a nested loop may make fewer rounds than this, it is left to the executor: such rounds are long, and the executor
 counts the rounds of all loops."""
 
 MOST_NESTED = 8
 """How deep graphs may be nested. Models nest two or three; backends process them recursively."""
 
-SETTLED, SETTLED_AGAIN = 2048, 4
+PASS_BUDGET, PASS_BUDGET_FACTOR = 2048, 4
 """The budget of operations that passes may process: a floor, and a factor for the model's operations. Control flow that
 exceeds it stays as it is, since a subgraph is settled for each combination of shapes, and nested branches can have very
 many."""
 
-AT_ONCE = 16
+INFERENCE_DISCOUNT = 16
 """Type inference costs this much less per operation than passes. A graph that replaces a call is only inferred."""
 
 MOST_WIDENED = 4
@@ -57,7 +67,7 @@ MOST_WIDENED = 4
 MOST_REPEATED = 256
 """The most operations of subgraphs that are enclosed more than once: nested calls multiply the subgraphs."""
 
-Settle = Callable[[Subgraph], Subgraph]
+Simplify = Callable[[Subgraph], Subgraph]
 """Applies the passes and infers types again."""
 
 
@@ -66,13 +76,13 @@ Runs = Callable[[Operation, CallTypes], bool]
 
 
 def enclose(
-    model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
+    model: Subgraphs, graph: Subgraph, simplify: Simplify, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
     """A graph of the model with its loops and branches enclosed. A loop may make at most `most` rounds.
 
     If one run is limited to `work` additions, each loop's rounds are also limited by its share of them.
     """
-    return _Enclosing(model, settle, runs, most, work).graph(graph)
+    return _Enclosing(model, simplify, runs, most, work).graph(graph)
 
 
 _Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tuple[tuple[int, Constant], ...]]
@@ -80,55 +90,55 @@ _Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tu
 
 
 class _Enclosing:
-    def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None, work: int | None) -> None:
+    def __init__(self, model: Subgraphs, simplify: Simplify, runs: Runs, most: int | None, work: int | None) -> None:
         self.model = model
-        self._settle = settle
-        self.left = SETTLED + SETTLED_AGAIN * sum(len(graph.operations) for graph in model.subgraphs)
+        self._simplify = simplify
+        self.budget = PASS_BUDGET + PASS_BUDGET_FACTOR * sum(len(graph.operations) for graph in model.subgraphs)
         self.depth = 0
         self.loops = 0  # how many loops enclose the current graph
         loops = sum(isinstance(o.op, While) for graph in model.subgraphs for o in graph.operations)
         self.share = None if work is None else work // max(1, loops)
         self.runs = runs
         self.most = most
-        self.room = MOST_REPEATED
-        self.found: dict[_Key, Subgraph | None] = {}
+        self.repeat_budget = MOST_REPEATED
+        self.specializations: dict[_Key, Subgraph | None] = {}
 
-    def settle(self, graph: Subgraph) -> Subgraph:
+    def simplify(self, graph: Subgraph) -> Subgraph:
         """The graph after the passes."""
-        self.left -= 1 + len(graph.operations)
-        return self._settle(graph)
+        self.budget -= 1 + len(graph.operations)
+        return self._simplify(graph)
 
     def graph(self, graph: Subgraph) -> Subgraph:
         """A graph after its operations were processed in order: one loop may determine the shapes of the next."""
-        given_up: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
-        settled = True  # False between the inlining of consecutive calls, so that passes run once for all of them
+        unchanged: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
+        is_simplified = True  # False between the inlining of consecutive calls, so that passes run once for all of them
         while True:
             for at, operation in enumerate(graph.operations):
                 if not isinstance(operation.op, While | If | Call):
                     continue
-                if not settled and not isinstance(operation.op, Call):
-                    graph, settled = self.settle(graph), True
+                if not is_simplified and not isinstance(operation.op, Call):
+                    graph, is_simplified = self.simplify(graph), True
                     break
                 key = (operation, graph.types(operation).inputs)
-                changed = None if key in given_up else self.changed(graph, at)
+                changed = None if key in unchanged else self.changed(graph, at)
                 if changed is not None:
-                    settled = not isinstance(operation.op, Call)
-                    graph = self.settle(changed) if settled else changed
+                    is_simplified = not isinstance(operation.op, Call)
+                    graph = self.simplify(changed) if is_simplified else changed
                     break
-                given_up.add(key)
+                unchanged.add(key)
             else:
-                if settled:
+                if is_simplified:
                     return graph
-                graph, settled = self.settle(graph), True
+                graph, is_simplified = self.simplify(graph), True
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
         """The graph with an operation enclosed or replaced by what it calls; None if it stays."""
-        if self.left < 0 or self.depth == MOST_NESTED:
+        if self.budget < 0 or self.depth == MOST_NESTED:
             return None
         operation = graph.operations[at]
         if isinstance(operation.op, Call):
-            return self.without_calls(graph, at)
-        listed = as_tensors(self.model, graph, at, self.settle) if isinstance(operation.op, While) else None
+            return self.inline_calls(graph, at)
+        listed = as_tensors(self.model, graph, at, self.simplify) if isinstance(operation.op, While) else None
         if listed is not None:
             self.model, graph = listed
             at = next(
@@ -137,96 +147,96 @@ class _Enclosing:
                 if o.op.subgraphs == (len(self.model) - 2, len(self.model) - 1)
             )
             operation = graph.operations[at]
-        givens = _givens(graph, operation)
-        if givens is None:
+        operands = _counted_operands(graph, operation)
+        if operands is None:
             return None
-        taken = self.stand_in(operation, givens)
-        if taken is not None:
-            return infer_alone(inlined(graph, {at: taken}))
-        enclosed = self.enclosed(graph, operation, givens)
+        inlined_call = self.inlinable(operation, operands)
+        if inlined_call is not None:
+            return infer_alone(inlined(graph, {at: inlined_call}))
+        enclosed = self.enclosed(graph, operation, operands)
         if enclosed is None:
             return None
-        changed, at = replaced(graph, at, givens, enclosed)
+        changed, at = with_enclosed(graph, at, operands, enclosed)
         return changed if self.runs(changed.operations[at], changed.types(changed.operations[at])) else None
 
-    def without_calls(self, graph: Subgraph, first: int) -> Subgraph | None:
+    def inline_calls(self, graph: Subgraph, first: int) -> Subgraph | None:
         """The graph with all calls, from the `first` to the next loop or branch, replaced by what they call, so that
         types are inferred only once; None if the first call stays.
         """
-        found: dict[int, Taken] = {}
+        found: dict[int, Inlined] = {}
         operations = len(graph.operations)
         for at, operation in enumerate(graph.operations[first:], first):
-            if isinstance(operation.op, While | If) or self.left < 0:
+            if isinstance(operation.op, While | If) or self.budget < 0:
                 break
-            givens = _givens(graph, operation) if isinstance(operation.op, Call) else None
-            taken = None if givens is None else self.stand_in(operation, givens)
-            if taken is not None:
-                found[at] = taken
-                operations += len(taken.graph.operations)
-                self.left -= 1 + operations // AT_ONCE
+            operands = _counted_operands(graph, operation) if isinstance(operation.op, Call) else None
+            inlined_call = None if operands is None else self.inlinable(operation, operands)
+            if inlined_call is not None:
+                found[at] = inlined_call
+                operations += len(inlined_call.graph.operations)
+                self.budget -= 1 + operations // INFERENCE_DISCOUNT
             elif at == first:
                 return None
         return infer_alone(inlined(graph, found))
 
-    def stand_in(self, operation: Operation, givens: Sequence[Given]) -> Taken | None:
+    def inlinable(self, operation: Operation, operands: Sequence[CountedOperand]) -> Inlined | None:
         """The subgraph that an operation is certain to run exactly once, if it can replace the operation."""
-        settled = settled_call(operation.op, [each.end for each in givens])
-        if settled is None:
+        index = certain_call(operation.op, [each.counted for each in operands])
+        if index is None:
             return None
-        taken = givens[len(givens) - len(self.model[settled].inputs) :]
+        passed = operands[len(operands) - len(self.model[index].inputs) :]
         try:
-            called = self.specialized(settled, ends_of(taken))
+            called = self.specialized(index, counted_types(passed))
         except (ModelError, RuleError):
             return None
-        return None if called is None or not (_closed(called) or refusal(called)) else Taken(called, taken)
+        return None if called is None or not (_closed(called) or refusal(called)) else Inlined(called, passed)
 
-    def enclosed(self, graph: Subgraph, operation: Operation, givens: Sequence[Given]) -> Enclosed | None:
+    def enclosed(self, graph: Subgraph, operation: Operation, operands: Sequence[CountedOperand]) -> Enclosed | None:
         """The operation enclosing its graphs; None if it stays."""
         try:
             if isinstance(operation.op, While):
-                return self.loop(graph, operation.op, givens)
+                return self.loop(graph, operation.op, operands)
             assert isinstance(operation.op, If)
-            condition, *xs = givens
-            return None if condition.counts else self.branch(operation.op, ends_of(xs), condition)
+            condition, *xs = operands
+            return None if condition.counts else self.branch(operation.op, counted_types(xs), condition)
         except (ModelError, RuleError):
             return None  # the run will report the error with the operation's location
 
-    def branch(self, op: If, ends: Sequence[End], condition: Given) -> Enclosed | None:
+    def branch(self, op: If, operands: Sequence[CountedType], condition: CountedOperand) -> Enclosed | None:
         """Both branches, with room for the larger of two result sizes. A branch that is certain to fail has results of
         the other's types."""
-        found = [self.specialized(index, ends) for index in op.subgraphs]
+        found = [self.specialized(index, operands) for index in op.subgraphs]
         refusals = [None if side is None else refusal(side) for side in found]
         sides = [
             None if side is None or refused is not None or not _closed(side) else side
             for side, refused in zip(found, refusals, strict=True)
         ]
-        results = [[each.end for each in left(side) or ()] for side in sides if side is not None]
-        wanted = [unified(*pair) for pair in zip(results[0], results[-1], strict=True)] if results else []
-        gives = [each for each in wanted if each is not None]
-        if not results or len(gives) != len(wanted):
+        outputs = [[each.counted for each in outputs_of(side) or ()] for side in sides if side is not None]
+        common = [common_type(*pair) for pair in zip(outputs[0], outputs[-1], strict=True)] if outputs else []
+        results = [each for each in common if each is not None]
+        if not outputs or len(results) != len(common):
             return None
-        sides = [None if side is None else self.giving(side, gives) for side in sides]
+        sides = [None if side is None else self.with_results(side, results) for side in sides]
         for at, refused in enumerate(refusals):
-            other = sides[1 - at]
-            if refused is not None and other is not None:
-                sides[at] = refusing_like(other, refused)
-        both = [own_outputs(side) for side in sides if side is not None]
-        return Enclosed(Branch(*both), [condition.end, *ends], gives) if len(both) == 2 else None
+            valid = sides[1 - at]
+            if refused is not None and valid is not None:
+                sides[at] = refusing_like(valid, refused)
+        graphs = [with_copied_outputs(side) for side in sides if side is not None]
+        return Enclosed(Branch(*graphs), [condition.counted, *operands], results) if len(graphs) == 2 else None
 
-    def giving(self, graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-        """A graph with its results as `ends` describes, after the passes if that changed it."""
-        found = leaving(graph, ends)
-        return graph if found is graph else self.settle(found)
+    def with_results(self, graph: Subgraph, results: Sequence[CountedType]) -> Subgraph:
+        """A graph with its results as `terminates` describes, after the passes if that changed it."""
+        found = with_outputs(graph, results)
+        return graph if found is graph else self.simplify(found)
 
-    def loop(self, graph: Subgraph, op: While, givens: Sequence[Given]) -> Enclosed | None:
+    def loop(self, graph: Subgraph, op: While, operands: Sequence[CountedOperand]) -> Enclosed | None:
         fixed = {
-            at: each.end.type.data
+            at: each.counted.type.data
             for at, (each, i, o) in enumerate(
-                zip(givens, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
+                zip(operands, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
             )
-            if i == o and each.end.type.data is not None
+            if i == o and each.counted.type.data is not None
         }
-        starts = state = [each.end for each in givens]
+        starts = state = [each.counted for each in operands]
         for _ in range(MOST_WIDENED):
             self.loops += 1
             try:
@@ -235,30 +245,37 @@ class _Enclosing:
                 self.loops -= 1
             if condition is None or body is None or not all(o.type.is_static for o in condition.operands):
                 return None
-            if not ends(condition, body):
+            if not terminates(condition, body):
                 return None
-            after = left(body)
+            after = outputs_of(body)
             if after is None:
                 return None
-            rounds = trips(condition, body, [each.type for each in starts], _largest(graph, givens))
+            rounds = most_trips(condition, body, [each.type for each in starts], _upper_bounds(graph, operands))
             most = rounds if self.most is None or rounds is None else min(rounds, self.most)
-            now = [_widened(first, old, each.end, most) for first, old, each in zip(starts, state, after, strict=True)]
-            wider = [each for each in now if each is not None]
-            if len(wider) != len(now):
+            widened = [
+                _widened(first, old, each.counted, most) for first, old, each in zip(starts, state, after, strict=True)
+            ]
+            wider = [each for each in widened if each is not None]
+            if len(wider) != len(widened):
                 return None
             if all(a.axes == b.axes and a.type.shape == b.type.shape for a, b in zip(wider, state, strict=True)):
                 break
             state = wider
         else:
             return None
-        body = self.giving(body, wider)
-        allowed = self.bound(condition, body, rounds)
+        body = self.with_results(body, wider)
+        allowed = self.most_rounds(condition, body, rounds)
         if allowed == 0:
             return None
         whole = _whole(condition, body, starts, wider) if rounds is not None else frozenset()
-        return Enclosed(Loop(own_outputs(condition), own_outputs(body, keep=True), allowed), wider, wider, whole)
+        return Enclosed(
+            Loop(with_copied_outputs(condition), with_copied_outputs(body, keep=True), allowed),
+            wider,
+            wider,
+            whole,
+        )
 
-    def bound(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
+    def most_rounds(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
         """The most rounds that a loop may make; None if unlimited, 0 if the executor has to count them.
 
         Once nested loops are enclosed, nothing counts their rounds together, so the product of their bounds must stay
@@ -271,88 +288,94 @@ class _Enclosing:
             return min(self.most, allowed)
         if known is not None and 0 < known <= min(self.most, allowed):
             return known
-        even = int(allowed ** (1 / (1 + self.loops)))
-        return min(self.most, even) if even >= EVEN_ROUNDS else 0
+        fair_share = int(allowed ** (1 / (1 + self.loops)))
+        return min(self.most, fair_share) if fair_share >= FEWEST_ROUNDS else 0
 
-    def called(self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None) -> Subgraph | None:
+    def called(
+        self, index: int, types: Sequence[CountedType], fixed: Mapping[int, Constant] | None = None
+    ) -> Subgraph | None:
         """A subgraph specialised to such operands, with everything in it known; None if something stays unknown."""
-        found = self.specialized(index, ends, fixed)
+        found = self.specialized(index, types, fixed)
         return found if found is not None and _closed(found) else None
 
     def specialized(
-        self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None
+        self, index: int, types: Sequence[CountedType], fixed: Mapping[int, Constant] | None = None
     ) -> Subgraph | None:
         """A subgraph specialised to such operands; None if it does not accept them, or was requested too often.
 
         `fixed` has the values of some inputs, by position; these stay inputs, which nothing reads.
         """
-        taken = tuple((e.type.shape, e.axes, e.like) for e in ends)
-        key = (index, taken, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
-        if key not in self.found:
-            self.found[key] = self._specialized(self.model[index], ends, fixed or {})
-            return self.found[key]
-        again = self.found[key]
-        self.room -= 0 if again is None else size(again)
-        return again if self.room >= 0 else None
+        shapes = tuple((e.type.shape, e.axes, e.same_counts) for e in types)
+        key = (index, shapes, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
+        if key not in self.specializations:
+            self.specializations[key] = self._specialize(self.model[index], types, fixed or {})
+            return self.specializations[key]
+        specialization = self.specializations[key]
+        self.repeat_budget -= 0 if specialization is None else size(specialization)
+        return specialization if self.repeat_budget >= 0 else None
 
-    def _specialized(self, graph: Subgraph, ends: Sequence[End], fixed: Mapping[int, Constant]) -> Subgraph | None:
-        if len(graph.inputs) != len(ends):
+    def _specialize(
+        self, graph: Subgraph, types: Sequence[CountedType], fixed: Mapping[int, Constant]
+    ) -> Subgraph | None:
+        if len(graph.inputs) != len(types):
             return None
         self.depth += 1
         try:
-            graph = self.graph(self.settle(informed(entered(graph, ends), fixed)))
+            graph = self.graph(self.simplify(with_constants(with_inputs(graph, types), fixed)))
         finally:
             self.depth -= 1
         return graph
 
 
-def _givens(graph: Subgraph, operation: Operation) -> list[Given] | None:
+def _counted_operands(graph: Subgraph, operation: Operation) -> list[CountedOperand] | None:
     """An operation's operands; None unless all are known."""
-    found = [None if i is None else given(graph, i) for i in operation.inputs]
-    givens = [each for each in found if each is not None]
-    return givens if len(givens) == len(found) else None
+    found = [None if i is None else counted_operand(graph, i) for i in operation.inputs]
+    operands = [each for each in found if each is not None]
+    return operands if len(operands) == len(found) else None
 
 
-def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
+def _upper_bounds(graph: Subgraph, operands: Sequence[CountedOperand]) -> dict[int, int]:
     """Upper bounds, if known, of the integers among a loop's operands, by position."""
     extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: {})
     found = {}
-    for at, each in enumerate(givens):
-        one = extents.one(each.operand) if not each.counts else None
-        if one is not None:
-            found[at] = one.high
+    for at, each in enumerate(operands):
+        extent = extents.one(each.operand) if not each.counts else None
+        if extent is not None:
+            found[at] = extent.high
     return found
 
 
-def _whole(condition: Subgraph, body: Subgraph, starts: Sequence[End], state: Sequence[End]) -> frozenset[int]:
+def _whole(
+    condition: Subgraph, body: Subgraph, starts: Sequence[CountedType], state: Sequence[CountedType]
+) -> frozenset[int]:
     """The positions in the state that grow by the same amount in each round of a loop with a known number of rounds:
     at the end their room is filled completely."""
-    rounds = known_trips(condition, body, [each.type for each in starts])
+    rounds = exact_trips(condition, body, [each.type for each in starts])
     if rounds is None:
         return frozenset()
-    counted = [(at, axis) for at, end in enumerate(state) for axis in end.axes]
-    found, partly = set[int](), set[int]()
-    for place, (at, axis) in enumerate(counted, len(state)):
-        start, step = starts[at], grows(body, place)
-        room = None if step is None else (start.type.shape[axis] or 0) + rounds * step
-        (partly if start.axes or room != state[at].type.shape[axis] else found).add(at)
-    return frozenset(found - partly)
+    counted = [(at, axis) for at, type_ in enumerate(state) for axis in type_.axes]
+    found, partly_filled = set[int](), set[int]()
+    for count_position, (at, axis) in enumerate(counted, len(state)):
+        start, step = starts[at], growth(body, count_position)
+        most_entries = None if step is None else (start.type.shape[axis] or 0) + rounds * step
+        (partly_filled if start.axes or most_entries != state[at].type.shape[axis] else found).add(at)
+    return frozenset(found - partly_filled)
 
 
-def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None:
-    """Room for a loop's state, of which one round turns `now` into `after`; None if it grows in an unknown number of
+def _widened(first: CountedType, before: CountedType, after: CountedType, rounds: int | None) -> CountedType | None:
+    """Room for a loop's state, of which one round turns `before` into `after`; None if it grows in an unknown number of
     rounds, or too much.
 
     The room along an axis is that of `first`, plus what one round adds times the number of rounds.
     """
-    found = unified(now, after)
-    sizes = list(static(now.type.shape))
+    found = common_type(before, after)
+    sizes = list(static(before.type.shape))
     for axis in () if found is None else found.axes:
-        had, gets = now.type.shape[axis] or 0, after.type.shape[axis] or 0
-        if gets > had:
+        size_before, size_after = before.type.shape[axis] or 0, after.type.shape[axis] or 0
+        if size_after > size_before:
             if rounds is None:
                 return None
-            sizes[axis] = max(had, (first.type.shape[axis] or 0) + rounds * (gets - had))
+            sizes[axis] = max(size_before, (first.type.shape[axis] or 0) + rounds * (size_after - size_before))
     return None if found is None else found.sized(sizes)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from onert.compiler.rewrite.counts.counted_types import COUNT, CountedOperand, CountedType, fitted
 from onert.compiler.rewrite.counts.counting import Writer, first_entries
-from onert.compiler.rewrite.counts.ends import COUNT, End, Given, fitted
 from onert.ir import Constant, Op, Operand, Operation, Subgraph, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If
@@ -23,47 +23,47 @@ from .effects import is_function
 
 @frozen
 class Enclosed(Value):
-    """An operation enclosing its graphs, its operands (`takes`) and results (`gives`): counted tensors are passed
+    """An operation enclosing its graphs, its operands (`operands`) and results (`results`): counted tensors are passed
     whole, followed by all counts. All entries of results at the positions `whole` are valid."""
 
     op: Op
-    takes: Sequence[End]
-    gives: Sequence[End]
+    operands: Sequence[CountedType]
+    results: Sequence[CountedType]
     whole: frozenset[int] = frozenset()
 
 
 def size(graph: Subgraph) -> int:
     """The number of operations in a graph and in the graphs it encloses."""
-    return sum(1 + sum(map(size, held(operation.op))) for operation in graph.operations)
+    return sum(1 + sum(map(size, inner_graphs(operation.op))) for operation in graph.operations)
 
 
-def held(op: Op) -> tuple[Subgraph, ...]:
+def inner_graphs(op: Op) -> tuple[Subgraph, ...]:
     if isinstance(op, Loop):
         return op.condition, op.body
     return (op.then, op.otherwise) if isinstance(op, Branch) else ()
 
 
-def informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
+def with_constants(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
     """The graph with operations reading constants (`fixed`, by position) instead of some inputs."""
     if not fixed:
         return graph
     edit = Edit(graph)
-    twins = {}
+    constants = {}
     for at, data in fixed.items():
         operand = graph.inputs[at]
-        twins[operand] = edit.operand(Operand(graph.type(operand), data=data))
+        constants[operand] = edit.operand(Operand(graph.type(operand), data=data))
     for at, operation in enumerate(graph.operations):
-        if not twins.keys().isdisjoint(operation.used):
-            inputs = tuple(None if i is None else twins.get(i, i) for i in operation.inputs)
+        if not constants.keys().isdisjoint(operation.used):
+            inputs = tuple(None if i is None else constants.get(i, i) for i in operation.inputs)
             edit.replace(at, evolve(operation, inputs=inputs))
     return edit.done()
 
 
-def settled_call(op: Op, ends: Sequence[End]) -> int | None:
+def certain_call(op: Op, counted: Sequence[CountedType]) -> int | None:
     """The subgraph that an operation is certain to run once, on its last operands; None if that is unknown."""
     if isinstance(op, Call):
         return op.subgraph
-    chosen = ends[0].type.value if isinstance(op, If) and ends else None
+    chosen = counted[0].type.value if isinstance(op, If) and counted else None
     return None if chosen is None else op.subgraphs[0 if bool(chosen.reshape(-1)[0]) else 1]
 
 
@@ -85,19 +85,19 @@ def refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
 
 
 @frozen
-class Taken(Value):
+class Inlined(Value):
     """A graph that replaces a call, and its operands."""
 
     graph: Subgraph
-    givens: Sequence[Given]
+    operands: Sequence[CountedOperand]
 
 
-def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
+def inlined(graph: Subgraph, calls: Mapping[int, Inlined]) -> Subgraph:
     """The graph with calls, by operation number, replaced by the operations of the called graphs."""
     edit = Edit(graph)
-    for at, taken in found.items():
-        operation, called = graph.operations[at], taken.graph
-        number = dict(zip(called.inputs, _handed(taken.givens), strict=True))
+    for at, replacement in calls.items():
+        operation, called = graph.operations[at], replacement.graph
+        number = dict(zip(called.inputs, _passed_operands(replacement.operands), strict=True))
         number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
         edit.replace(
             at,
@@ -111,37 +111,39 @@ def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
                 for o in called.operations
             ),
         )
-        for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
-            edit.redirect(mine, number[theirs])
+        for result, output in zip(operation.outputs, called.outputs, strict=True):
+            edit.redirect(result, number[output])
     return edit.done()
 
 
-def _handed(givens: Sequence[Given]) -> list[int]:
+def _passed_operands(operands: Sequence[CountedOperand]) -> list[int]:
     """The operands to pass to a graph: the tensors, followed by their numbers of valid entries."""
-    return [each.operand for each in givens] + [count for each in givens for count in each.counts]
+    return [each.operand for each in operands] + [count for each in operands for count in each.counts]
 
 
-def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) -> tuple[Subgraph, int]:
+def with_enclosed(
+    graph: Subgraph, at: int, operands: Sequence[CountedOperand], enclosed: Enclosed
+) -> tuple[Subgraph, int]:
     """The graph with operation `at` replaced by its enclosed form, operands and results fitted, and the new index."""
     old = graph.operations[at]
     w = Writer(Edit(graph))
     w.begin(old.location)
-    pairs = [fitted(w, each, end) for each, end in zip(givens, made.takes, strict=True)]
-    before = tuple(w.made)
-    inputs = [whole for whole, _ in pairs] + [count for _, own in pairs for count in own]
+    pairs = [fitted(w, each, result) for each, result in zip(operands, enclosed.operands, strict=True)]
+    before = tuple(w.operations)
+    inputs = [whole for whole, _ in pairs] + [count for _, axis_counts in pairs for count in axis_counts]
     outputs, counts, first = list(old.outputs), list[int](), list[Operation]()
-    for number, end in enumerate(made.gives):
-        if not end.axes:
+    for number, result in enumerate(enclosed.results):
+        if not result.axes:
             continue
-        axes = {axis: w.new(COUNT) for axis in end.axes}
+        axes = {axis: w.new(COUNT) for axis in result.axes}
         counts += axes.values()
-        if number in made.whole:
-            w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=end.type))
+        if number in enclosed.whole:
+            w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=result.type))
             continue
-        outputs[number] = w.new(end.type)
-        found = first_entries(outputs[number], end.type, axes, old.outputs[number], w.new)
+        outputs[number] = w.new(result.type)
+        found = first_entries(outputs[number], result.type, axes, old.outputs[number], w.new)
         first += (evolve(each, location=old.location) for each in found)
-    new = evolve(old, op=made.op, inputs=tuple(inputs), outputs=(*outputs, *counts))
+    new = evolve(old, op=enclosed.op, inputs=tuple(inputs), outputs=(*outputs, *counts))
     w.edit.replace(at, *before, new, *first)
     return infer_alone(w.edit.done()), at + len(before)
 
@@ -151,14 +153,14 @@ def plain(types: Sequence[TensorType]) -> list[TensorType]:
     return [evolve(t, data=None) for t in types]
 
 
-def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
+def with_copied_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
     """The graph with every output defined by a separate operation, except, with `keep`, inputs that are returned
     unchanged at the same position.
     """
     operands, operations, outputs = list(graph.operands), list(graph.operations), list(graph.outputs)
     for at, output in enumerate(graph.outputs):
-        own = output in graph.definitions and output not in outputs[:at]
-        if own or (keep and at < len(graph.inputs) and output == graph.inputs[at]):
+        is_separate = output in graph.definitions and output not in outputs[:at]
+        if is_separate or (keep and at < len(graph.inputs) and output == graph.inputs[at]):
             continue
         operands.append(Operand(graph.type(output), graph.operands[output].name))
         outputs[at] = len(operands) - 1

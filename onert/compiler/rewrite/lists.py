@@ -15,13 +15,13 @@ from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims
 
-from .called_graphs import informed
+from .called_graphs import with_constants
 from .edit import Edit, definer
 
-Settle = Callable[[Subgraph], Subgraph]
+Simplify = Callable[[Subgraph], Subgraph]
 
 
-def as_tensors(model: Subgraphs, graph: Subgraph, at: int, settle: Settle) -> tuple[Subgraphs, Subgraph] | None:
+def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -> tuple[Subgraphs, Subgraph] | None:
     """The model with two more subgraphs that have a tensor for each list, and the graph whose loop, operation `at`,
     runs them. None if there is no list, a list is used in another way, or a shape is unknown.
 
@@ -32,64 +32,64 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, settle: Settle) -> tu
     op = operation.op
     if not isinstance(op, While) or None in operation.inputs:
         return None
-    given = operation.used
-    places = [k for k, i in enumerate(given) if graph.type(i).dtype is DType.VARIANT]
-    others = [i for i in given if graph.type(i).dtype is not DType.VARIANT]
-    if not places or not all(graph.type(i).is_static for i in others):
+    operands = operation.used
+    positions = [k for k, i in enumerate(operands) if graph.type(i).dtype is DType.VARIANT]
+    others = [i for i in operands if graph.type(i).dtype is not DType.VARIANT]
+    if not positions or not all(graph.type(i).is_static for i in others):
         return None
     condition, body = model[op.condition], model[op.body]
-    if not all(_is_list(graph, condition, body, operation, k) for k in places):
+    if not all(_is_list(graph, condition, body, operation, k) for k in positions):
         return None
     types = {
         i: graph.type(g).with_data(None)
-        for k, (i, g) in enumerate(zip(body.inputs, given, strict=True))
-        if k not in places
+        for k, (i, g) in enumerate(zip(body.inputs, operands, strict=True))
+        if k not in positions
     }
     fixed = {
         k: data
-        for k, (i, o, g) in enumerate(zip(body.inputs, body.outputs, given, strict=True))
+        for k, (i, o, g) in enumerate(zip(body.inputs, body.outputs, operands, strict=True))
         if i == o and (data := graph.operands[g].data) is not None
     }
     try:
-        settled = settle(informed(body.with_types(types), fixed))
-        items = [_item(settled, k) for k in places]
+        simplified = simplify(with_constants(body.with_types(types), fixed))
+        items = [_item(simplified, k) for k in positions]
     except (ModelError, RuleError):
         return None
     if not all(each.is_static for each in items):
         return None
-    lists = {k: TensorType(each.dtype, (None, *each.shape)) for k, each in zip(places, items, strict=True)}
+    lists = {k: TensorType(each.dtype, (None, *each.shape)) for k, each in zip(positions, items, strict=True)}
     first = len(model)
-    changed = (*model.subgraphs, _with_lists(condition, lists), _grown(body, lists))
+    changed = (*model.subgraphs, _with_lists(condition, lists), _appending(body, lists))
     results = tuple(lists.get(k, t) for k, t in enumerate(op.results))
     edit = Edit(graph)
-    inputs = list(given)
+    inputs = list(operands)
     for k, list_ in lists.items():
         edit.redefine(operation.outputs[k], Operand(list_))
         shape = (0, *(d or 0 for d in list_.shape[1:]))
         inputs[k] = edit.constant(np.zeros(shape, list_.dtype.numpy), list_.dtype)
         for reader in graph.uses.get(operation.outputs[k], ()):
-            joined = graph.operations[reader]
-            edit.replace(reader, evolve(joined, op=Copy()))
+            join = graph.operations[reader]
+            edit.replace(reader, evolve(join, op=Copy()))
     edit.replace(at, evolve(operation, op=While(first, first + 1, results), inputs=tuple(inputs)))
     return evolve(model, subgraphs=changed), infer_alone(edit.done())
 
 
 def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Operation, k: int) -> bool:
     """Whether operand `k` of a loop is a list that starts empty, only grows in each round, and is then only joined."""
-    made = definer(graph, operation.used[k])
+    producer = definer(graph, operation.used[k])
     added = definer(body, body.outputs[k])
     result = operation.outputs[k]
     readers = [graph.operations[i].op for i in graph.uses.get(result, ())]
-    inside = body.uses.get(body.inputs[k], ())
+    readers_in_body = body.uses.get(body.inputs[k], ())
     return (
-        made is not None
-        and isinstance(made.op, SequenceOf)
-        and not made.used
+        producer is not None
+        and isinstance(producer.op, SequenceOf)
+        and not producer.used
         and added is not None
         and isinstance(added.op, SequenceInsert)
         and len(added.used) == 2
         and added.used[0] == body.inputs[k]
-        and len(inside) == 1
+        and len(readers_in_body) == 1
         and body.outputs[k] not in body.uses
         and list(body.outputs).count(body.outputs[k]) == 1
         and condition.inputs[k] not in condition.uses
@@ -112,7 +112,7 @@ def _with_lists(graph: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
     return evolve(graph, operands=tuple(operands))
 
 
-def _grown(body: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
+def _appending(body: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
     """The body that appends what a round adds to the entries of a tensor."""
     edit = Edit(_with_lists(body, lists))
     for k, list_ in lists.items():

@@ -17,13 +17,13 @@ from onert.ir.symbolic.trace import maximum
 from .edit import definer
 
 
-def ends(condition: Subgraph, body: Subgraph) -> bool:
+def terminates(condition: Subgraph, body: Subgraph) -> bool:
     """Whether a loop is certain to end: it continues only while a growing counter is below an invariant bound."""
     return next(_counters(condition, body), None) is not None
 
 
-def trips(
-    condition: Subgraph, body: Subgraph, given: Sequence[TensorType], largest: Mapping[int, int] | None = None
+def most_trips(
+    condition: Subgraph, body: Subgraph, starts: Sequence[TensorType], largest: Mapping[int, int] | None = None
 ) -> int | None:
     """The most rounds of a loop, if a counter starts at a known number; otherwise None.
 
@@ -31,23 +31,23 @@ def trips(
     """
     found = []
     for at, limit, step in _counters(condition, body, largest or {}):
-        start = _number(given[at].value)
+        start = _number(starts[at].value)
         if start is not None:
             found.append(maximum(0, -((start - limit) // step)))
     return min(found, default=None)
 
 
-def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
+def exact_trips(condition: Subgraph, body: Subgraph, starts: Sequence[TensorType]) -> int | None:
     """The exact number of rounds if a loop's only condition is a counter below a known bound; otherwise None."""
-    made = definer(condition, condition.outputs[0])
-    if made is None or not isinstance(made.op, Comparison) or len(condition.operations) != 1:
+    comparison = definer(condition, condition.outputs[0])
+    if comparison is None or not isinstance(comparison.op, Comparison) or len(condition.operations) != 1:
         return None
-    found = _counter(condition, body, made, {})
-    bound = next((condition.operands[i].data for i in made.used if i not in condition.inputs), None)
+    found = _counter(condition, body, comparison, {})
+    bound = next((condition.operands[i].data for i in comparison.used if i not in condition.inputs), None)
     if found is None or bound is None or bound.array.size != 1:
         return None
     at, limit, step = found
-    start = _number(given[at].value)
+    start = _number(starts[at].value)
     return None if start is None else maximum(0, -((start - limit) // step))
 
 
@@ -55,26 +55,26 @@ def _counters(
     condition: Subgraph, body: Subgraph, largest: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, int, int]]:
     """The counters of a loop: for each its position, the bound below which the loop continues, and its step."""
-    waiting = [condition.outputs[0]]
+    pending = [condition.outputs[0]]
     seen: set[int] = set()
-    while waiting:
-        operand = waiting.pop()
-        made = None if operand in seen else definer(condition, operand)
+    while pending:
+        operand = pending.pop()
+        producer = None if operand in seen else definer(condition, operand)
         seen.add(operand)
-        if made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.LOGICAL_AND:
-            waiting += made.used
-        elif made is not None and isinstance(made.op, Comparison):
-            found = _counter(condition, body, made, largest or {})
+        if producer is not None and isinstance(producer.op, Binary) and producer.op.kind is BinaryKind.LOGICAL_AND:
+            pending += producer.used
+        elif producer is not None and isinstance(producer.op, Comparison):
+            found = _counter(condition, body, producer, largest or {})
             if found is not None:
                 yield found
 
 
 def _counter(
-    condition: Subgraph, body: Subgraph, compared: Operation, largest: Mapping[int, int]
+    condition: Subgraph, body: Subgraph, comparison: Operation, largest: Mapping[int, int]
 ) -> tuple[int, int, int] | None:
-    op: Op = compared.op
+    op: Op = comparison.op
     assert isinstance(op, Comparison)
-    counter, bound = compared.used
+    counter, bound = comparison.used
     if op.kind is ComparisonKind.GREATER:
         counter, bound = bound, counter
     elif op.kind is not ComparisonKind.LESS:
@@ -83,12 +83,12 @@ def _counter(
         return None
     at = condition.inputs.index(counter)
     limit = _limit(condition, body, bound, largest)
-    step = grows(body, at)
+    step = growth(body, at)
     if limit is None or step is None or step < 1:
         return None
     # The counter must not overflow before it reaches the bound.
-    sure = step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
-    return (at, limit, step) if sure else None
+    cannot_overflow = step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
+    return (at, limit, step) if cannot_overflow else None
 
 
 def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int, int]) -> int | None:
@@ -96,13 +96,13 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
     data = condition.operands[bound].data
     if data is not None:
         return _number(data.array)
-    most = int(np.iinfo(condition.type(bound).dtype.numpy).max)
+    largest_number = int(np.iinfo(condition.type(bound).dtype.numpy).max)
     if bound in condition.inputs:
         at = condition.inputs.index(bound)
-        same = body.outputs[at] == body.inputs[at]
-        return min(most, largest.get(at, most)) if same else None
+        is_invariant = body.outputs[at] == body.inputs[at]
+        return min(largest_number, largest.get(at, largest_number)) if is_invariant else None
     found = Extents(condition, {i: o.known for i, o in enumerate(condition.operands)}, {}, lambda _: {}).one(bound)
-    return None if found is None or found.high >= most else found.high
+    return None if found is None or found.high >= largest_number else found.high
 
 
 def _number(array: Array | None) -> int | None:
@@ -113,26 +113,26 @@ def _number(array: Array | None) -> int | None:
     return found
 
 
-def grows(body: Subgraph, at: int) -> int | None:
+def growth(body: Subgraph, at: int) -> int | None:
     """By how much an input grows in each round; None if it changes in another way, or is not an integer."""
     operand, total = body.outputs[at], 0
     if not body.type(body.inputs[at]).dtype.is_integer:
         return None
     while operand != body.inputs[at]:
-        made = definer(body, operand)
-        if made is None:
+        producer = definer(body, operand)
+        if producer is None:
             return None
-        if isinstance(made.op, Within) and len(made.used) == 2:
-            operand = made.used[0]
+        if isinstance(producer.op, Within) and len(producer.used) == 2:
+            operand = producer.used[0]
             continue
-        op = made.op
+        op = producer.op
         if not isinstance(op, Binary) or op.kind is not BinaryKind.ADD or op.activation is not Activation.NONE:
             return None
-        data = [body.operands[i].data for i in made.used]
+        data = [body.operands[i].data for i in producer.used]
         known = next((i for i, each in enumerate(data) if each is not None and each.array.size == 1), None)
         number = None if known is None else data[known]
         if known is None or number is None:
             return None
         total += int(number.array.reshape(()))
-        operand = made.used[1 - known]
+        operand = producer.used[1 - known]
     return total

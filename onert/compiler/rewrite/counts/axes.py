@@ -10,7 +10,7 @@ from attrs import frozen
 from onert.ir import CallTypes, Op
 from onert.ir.value import Value
 
-from .first_entries import Moved, moved
+from .first_entries import AxisRule, axis_rule
 
 MOST_TRIED = 64
 """How many ways of matching the operands' axes are tried."""
@@ -20,15 +20,15 @@ Axes = Sequence[Mapping[int, int]]
 
 
 @frozen
-class Together(Value):
+class MatchedAxes(Value):
     """Axes of operands, at most one of each, with the same number of valid entries, and how they move."""
 
     count: int
     axes: tuple[int | None, ...]
-    how: Moved
+    rule: AxisRule
 
 
-def apart(op: Op, types: CallTypes, axes: Axes) -> list[Together] | None:
+def match_axes(op: Op, types: CallTypes, axes: Axes) -> list[MatchedAxes] | None:
     """How an operation on first entries runs on whole tensors of the given types: each counted axis separately, with
     the matching axes of other operands. None if it cannot.
 
@@ -44,15 +44,15 @@ def apart(op: Op, types: CallTypes, axes: Axes) -> list[Together] | None:
         for at, each in enumerate(axes)
     ]
     for chosen in islice(product(*choices), MOST_TRIED):
-        how = moved(op, types, chosen)
-        if how is not None:
-            rest = [{a: n for a, n in each.items() if a != own} for each, own in zip(axes, chosen, strict=True)]
-            behind = apart(op, types, rest)
-            if behind is not None:
-                return [Together(count, chosen, how), *behind]
+        rule = axis_rule(op, types, chosen)
+        if rule is not None:
+            remaining = [{a: n for a, n in each.items() if a != used} for each, used in zip(axes, chosen, strict=True)]
+            others = match_axes(op, types, remaining)
+            if others is not None:
+                return [MatchedAxes(count, chosen, rule), *others]
     return None
 
 
-def chosen_axes(axes: Axes) -> list[tuple[int | None, ...]]:
+def axis_choices(axes: Axes) -> list[tuple[int | None, ...]]:
     """Combinations of one axis, or none, of each operand; at most `MOST_TRIED`."""
     return list(islice(product(*((*each, None) if each else (None,) for each in axes)), MOST_TRIED))

@@ -23,10 +23,10 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
 from onert.ir.shape import normalize_axis
 
-from .axes import Together, apart, chosen_axes
-from .counted import OF_SEVERAL_AXES, written
-from .counting import Counted, Given, Writer, Written, first_entries, first_of, is_open
-from .ends import COUNT, MOST_BYTES
+from .axes import MatchedAxes, axis_choices, match_axes
+from .combining import HANDLES_ALL_AXES, apply_rule
+from .counted_types import COUNT, MOST_BYTES
+from .counting import Counted, CountedInputs, CountedResults, Writer, first_entries, first_of, is_open
 
 _LOWEST = float.fromhex("-0x1.fffffep+127")
 """The lowest finite float32."""
@@ -43,7 +43,7 @@ class Bounding:
         self.edit = Edit(graph)
         self.writer = Writer(self.edit)
         self.types = self.writer.types
-        self.known = self.writer.known
+        self.counted = self.writer.counted
         self.checked: dict[tuple[int, int], int] = {}  # checked counts, by count and size of the axis
 
     def run(self) -> Subgraph:
@@ -58,7 +58,7 @@ class Bounding:
                 self.infer_again(operation)
         for at, operations in replaced.items():
             for out in self.graph.operations[at].outputs:
-                counted = self.known.get(out)
+                counted = self.counted.get(out)
                 if counted is not None and out in needed and not isinstance(self.graph.operations[at].op, FirstEntries):
                     found = first_entries(
                         counted.operand, self.types[counted.operand], counted.axes, out, self.writer.new
@@ -71,10 +71,10 @@ class Bounding:
         """Infer the results of an operation that stays, if more is now known about its operands."""
         if operation.op.subgraphs or all(self.types[o].is_static for o in operation.outputs):
             return
-        given = [None if i is None else self.types[i] for i in operation.inputs]
-        if all(t is None or t.is_static for t in given):
+        types = [None if i is None else self.types[i] for i in operation.inputs]
+        if all(t is None or t.is_static for t in types):
             try:
-                results = infer(operation.op, given)
+                results = infer(operation.op, types)
             except RuleError:
                 return  # the run will report it
             for out, result in zip(operation.outputs, results or (), strict=False):
@@ -82,57 +82,59 @@ class Bounding:
 
     def replacement(self, operation: Operation) -> list[Operation] | None:
         """The operations on whole tensors that replace one; None if it stays."""
-        for each in (self.taken, self.found, self.followed, self.together):
+        for each in (self.cut_first_entries, self.counting_form, self.run_by_entry, self.apply_rule):
             self.writer.begin(operation.location)
             if each(operation):
-                self.writer.settle()
-                return self.writer.made
+                self.writer.commit()
+                return self.writer.operations
         return None
 
-    def taken(self, operation: Operation) -> bool:
+    def cut_first_entries(self, operation: Operation) -> bool:
         """Handle first entries taken in the original graph; check their number unless it is known to be in range."""
         op, w = operation.op, self.writer
         if not isinstance(op, FirstEntries):
             return False
         whole, count = operation.used
-        inner = self.known.get(whole)
+        inner = self.counted.get(whole)
         type_ = self.types[whole if inner is None else inner.operand]
         if not type_.is_static or self.types[count].with_data(None) != COUNT:
             return False
         axis = normalize_axis(op.axis, type_.rank)
         if inner is not None and axis in inner.axes:
             return False
-        high = w.extents.one(count)
-        trusted = high is not None and high.low >= 0 and high.high <= (type_.shape[axis] or 0)
+        extent = w.extents.one(count)
+        is_in_range = extent is not None and extent.low >= 0 and extent.high <= (type_.shape[axis] or 0)
         key = count, type_.shape[axis] or 0
-        if not trusted and key in self.checked:
+        if not is_in_range and key in self.checked:
             count = self.checked[key]
-        elif not trusted:
+        elif not is_in_range:
             count = w.add(Within(inclusive=True), count, w.number(key[1]))
-            if not self.is_native(w.made[-1]):
+            if not self.is_native(w.operations[-1]):
                 return False
             self.checked[key] = count
-        made = definer(self.graph, whole)
-        zeros = made is not None and isinstance(made.op, CountedWhere | CountedBoxes)
-        own = Counted(whole, count, axis, zeros)
-        self.know(operation.outputs[0], own if inner is None else evolve(inner, more=(*inner.more, (axis, count))))
-        if not trusted:
-            w.made.append(evolve(operation, inputs=(whole, count)))
-        return not trusted
+        producer = definer(self.graph, whole)
+        zeros = producer is not None and isinstance(producer.op, CountedWhere | CountedBoxes)
+        counted = Counted(whole, count, axis, zeros)
+        self.record(
+            operation.outputs[0], counted if inner is None else evolve(inner, more=(*inner.more, (axis, count)))
+        )
+        if not is_in_range:
+            w.operations.append(evolve(operation, inputs=(whole, count)))
+        return not is_in_range
 
-    def know(self, operand: int, counted: Counted) -> None:
+    def record(self, operand: int, counted: Counted) -> None:
         """Record that an operand is first entries of a tensor."""
-        self.known[operand] = counted
-        most, shape = self.writer.most, self.types[counted.operand].shape
+        self.counted[operand] = counted
+        bounds, shape = self.writer.count_bounds, self.types[counted.operand].shape
         for axis, count in counted.axes.items():
-            most[count] = min(shape[axis] or 0, most.get(count, 1 << 62))
+            bounds[count] = min(shape[axis] or 0, bounds.get(count, 1 << 62))
 
-    def found(self, operation: Operation) -> bool:
+    def counting_form(self, operation: Operation) -> bool:
         """Replace an operation that finds positions or boxes by one that also counts them, if that is native."""
         op, w = operation.op, self.writer
         if not isinstance(op, Where | BoxesPerClass):
             return False
-        found = self.places(operation) if isinstance(op, Where) else self.boxes(op, operation)
+        found = self.counting_where(operation) if isinstance(op, Where) else self.counting_boxes(op, operation)
         if found is None:
             return False
         counting, inputs = found
@@ -140,15 +142,15 @@ class Bounding:
         whole = CallTypes(
             tuple(None if i is None else self.types[i] for i in inputs), (self.types[counted], self.types[count])
         )
-        if self.types[counted].nbytes > MOST_BYTES or not self.native(w.made[-1], whole):
+        if self.types[counted].nbytes > MOST_BYTES or not self.native(w.operations[-1], whole):
             return False
-        self.know(operation.outputs[0], Counted(counted, count, 0, True))
+        self.record(operation.outputs[0], Counted(counted, count, 0, True))
         return True
 
-    def places(self, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+    def counting_where(self, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
         """The counting form of `Where`; invalid entries are masked so that nothing is found in them."""
         w, x = self.writer, operation.used[0]
-        counted = self.known.get(x)
+        counted = self.counted.get(x)
         x = x if counted is None else counted.operand
         type_ = self.types[x]
         if not type_.is_static or type_.quantization is not None or type_.rank == 0 or 0 in type_.shape:
@@ -159,91 +161,93 @@ class Bounding:
             x = w.filled(evolve(counted, operand=x), 0)
         return CountedWhere(), (x,)
 
-    def boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+    def counting_boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
         """The counting form of `BoxesPerClass`. Invalid boxes get the score -inf, which is above no threshold. If there
         is no threshold, it becomes -inf, and valid scores are raised to at least the lowest finite number."""
         w, inputs = self.writer, list(operation.inputs)
-        boxes, scores = (self.known.get(i) for i in operation.used[:2])
+        boxes, scores = (self.counted.get(i) for i in operation.used[:2])
         if boxes is not None and scores is not None:
-            alike = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
-            if not alike or boxes.more or scores.more:
+            same_boxes = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
+            if not same_boxes or boxes.more or scores.more:
                 return None
             if len(inputs) < 5 or inputs[4] is None:
-                nothing, lowest = (w.like(self.types[scores.operand], n) for n in (-math.inf, _LOWEST))
-                above = w.add(Comparison(ComparisonKind.GREATER), scores.operand, nothing)
+                lowest_score, lowest = (w.like(self.types[scores.operand], n) for n in (-math.inf, _LOWEST))
+                above = w.add(Comparison(ComparisonKind.GREATER), scores.operand, lowest_score)
                 scores = evolve(scores, operand=w.add(Select(), above, scores.operand, lowest))
-                inputs[3:] = [*(inputs[3:4] or [None]), nothing]
+                inputs[3:] = [*(inputs[3:4] or [None]), lowest_score]
             inputs[:2] = boxes.operand, w.filled(scores, -math.inf)
         types = [None if i is None else self.types[i] for i in inputs]
         if any(t is not None and not t.is_static for t in types):
             return None
-        x, y, most = (types[i] for i in range(3))
+        x, y, max_boxes = (types[i] for i in range(3))
         assert x is not None
         assert y is not None
-        assert most is not None
-        bound = bound_of(x, y, most) or 0
+        assert max_boxes is not None
+        bound = bound_of(x, y, max_boxes) or 0
         return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
 
-    def together(self, operation: Operation) -> bool:
+    def apply_rule(self, operation: Operation) -> bool:
         """Rewrite an operation that combines entries by its rule, as native operations on whole tensors."""
-        given = [None if i is None else self.known.get(i) for i in operation.inputs]
-        opens = is_open(self.graph, operation)
+        counted = [None if i is None else self.counted.get(i) for i in operation.inputs]
+        has_open_size = is_open(self.graph, operation)
         absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU)
-        if absent or not (opens or any(given)):
+        if absent or not (has_open_size or any(counted)):
             return False
-        wholes = [i if c is None else c.operand for i, c in zip(operation.inputs, given, strict=True)]
+        wholes = [i if c is None else c.operand for i, c in zip(operation.inputs, counted, strict=True)]
         if not all(i is None or self.types[i].is_static for i in wholes):
             return False
         try:
-            results = self._written(operation, given, wholes)
+            results = self._rewritten(operation, counted, wholes)
         except RuleError:
             return False  # the run will report it
-        made = self.writer.made
-        if results is None or not all(map(self.is_native, made)):
+        operations = self.writer.operations
+        if results is None or not all(map(self.is_native, operations)):
             return False
         if any(isinstance(r, Counted) and self.types[r.operand].nbytes > MOST_BYTES for r in results):
             return False
         number: dict[int, int] = {}
         for out, result in zip(operation.outputs, results, strict=True):
             if isinstance(result, Counted):
-                self.know(out, result)
+                self.record(out, result)
             else:
                 number[result] = out
                 self.types[out] = self.types[result]
-        made[:] = (
+        operations[:] = (
             evolve(
                 each,
                 inputs=tuple(None if i is None else number.get(i, i) for i in each.inputs),
                 outputs=tuple(number.get(o, o) for o in each.outputs),
             )
-            for each in made
+            for each in operations
         )
         return True
 
-    def _written(self, operation: Operation, given: Given, wholes: Sequence[int | None]) -> Written | None:
+    def _rewritten(
+        self, operation: Operation, counted: CountedInputs, wholes: Sequence[int | None]
+    ) -> CountedResults | None:
         """The operation as written by its rule. A rule for a single axis gets one axis of each operand; along the other
         axes the operation must treat entries independently."""
-        if isinstance(operation.op, OF_SEVERAL_AXES):
-            return written(self.writer, operation, given)
+        if isinstance(operation.op, HANDLES_ALL_AXES):
+            return apply_rule(self.writer, operation, counted)
         types = CallTypes(tuple(None if i is None else self.types[i] for i in wholes), ())
-        for chosen in chosen_axes([{} if c is None else c.axes for c in given]):
-            rest = [
+        for chosen in axis_choices([{} if c is None else c.axes for c in counted]):
+            other_axes = [
                 {} if c is None else {a: n for a, n in c.axes.items() if a != axis}
-                for c, axis in zip(given, chosen, strict=True)
+                for c, axis in zip(counted, chosen, strict=True)
             ]
-            found = apart(operation.op, types, rest)
-            if found is None or any(each.how.filled or each.how.constants for each in found):
+            found = match_axes(operation.op, types, other_axes)
+            if found is None or any(each.rule.filled or each.rule.constants for each in found):
                 continue
-            own = [
+            inputs = [
                 None if c is None or axis is None else Counted(c.operand, c.axes[axis], axis, c.zeros)
-                for c, axis in zip(given, chosen, strict=True)
+                for c, axis in zip(counted, chosen, strict=True)
             ]
             self.writer.begin(operation.location)
-            results = written(self.writer, evolve(operation, inputs=tuple(wholes)), own)
+            results = apply_rule(self.writer, evolve(operation, inputs=tuple(wholes)), inputs)
             if results is not None:
-                others = {each.how.axis: each.count for each in found}
+                other_counts = {each.rule.axis: each.count for each in found}
                 return tuple(
-                    first_of(r, others) if isinstance(r, int) else first_of(r.operand, {**r.axes, **others})
+                    first_of(r, other_counts) if isinstance(r, int) else first_of(r.operand, {**r.axes, **other_counts})
                     for r in results
                 )
         return None
@@ -253,49 +257,49 @@ class Bounding:
         types = CallTypes(inputs, tuple(self.types[o] for o in operation.outputs))
         return self.native(operation, types)
 
-    def followed(self, operation: Operation) -> bool:
+    def run_by_entry(self, operation: Operation) -> bool:
         """Run an operation that treats entries independently on the whole tensors."""
-        given = [None if i is None else self.known.get(i) for i in operation.inputs]
-        if not any(given):
+        counted = [None if i is None else self.counted.get(i) for i in operation.inputs]
+        if not any(counted):
             return False
-        if isinstance(operation.op, ShapeOf) and given[0] is not None:
-            self._shape(operation, given[0])
+        if isinstance(operation.op, ShapeOf) and counted[0] is not None:
+            self._shape(operation, counted[0])
             return True
-        inputs = [i if counted is None else counted.operand for i, counted in zip(operation.inputs, given, strict=True)]
+        inputs = [i if entry is None else entry.operand for i, entry in zip(operation.inputs, counted, strict=True)]
         types = CallTypes(tuple(None if i is None else self.types[i] for i in inputs), ())
         if any(t is not None and not t.is_static for t in types.inputs):
             return False
         try:
-            found = apart(operation.op, types, [{} if c is None else c.axes for c in given])
-            if found is None or (len(found) > 1 and any(each.how.constants for each in found)):
+            found = match_axes(operation.op, types, [{} if c is None else c.axes for c in counted])
+            if found is None or (len(found) > 1 and any(each.rule.constants for each in found)):
                 return False
-            for position, integers in found[0].how.constants.items():
+            for position, integers in found[0].rule.constants.items():
                 inputs[position] = self.writer.integers(integers)
             results = infer(operation.op, [None if i is None else self.types[i] for i in inputs])
         except RuleError:
             return False  # the run will report it
-        along = {each.how.axis: each.count for each in found}
-        sizes = {each.how.axis: self._size(each, types) for each in found}
+        along = {each.rule.axis: each.count for each in found}
+        sizes = {each.rule.axis: self._size(each, types) for each in found}
         if not results or len(along) < len(found) or not all(self._fits(r, sizes) for r in results):
             return False
         for each in found:
-            for position, value in each.how.filled.items():
-                x, own, axis = given[position], inputs[position], each.axes[position]
-                if x is not None and own is not None and axis is not None and (value or not x.zeros):
-                    inputs[position] = self.writer.filled(Counted(own, each.count, axis, False), value)
+            for position, value in each.rule.filled.items():
+                x, operand, axis = counted[position], inputs[position], each.axes[position]
+                if x is not None and operand is not None and axis is not None and (value or not x.zeros):
+                    inputs[position] = self.writer.filled(Counted(operand, each.count, axis, False), value)
         outputs = []
-        zeros = all(each.how.keeps_zeros for each in found) and all(c.zeros for c in given if c is not None)
-        for old, result in zip(operation.outputs, results, strict=True):
-            declared = self.graph.type(old)
+        zeros = all(each.rule.keeps_zeros for each in found) and all(c.zeros for c in counted if c is not None)
+        for output, result in zip(operation.outputs, results, strict=True):
+            declared = self.graph.type(output)
             outputs.append(self.writer.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization)))
             whole = first_of(outputs[-1], along, zeros=zeros)
             assert isinstance(whole, Counted)
-            self.know(old, whole)
-        self.writer.made.append(evolve(operation, inputs=tuple(inputs), outputs=tuple(outputs)))
+            self.record(output, whole)
+        self.writer.operations.append(evolve(operation, inputs=tuple(inputs), outputs=tuple(outputs)))
         return True
 
     @staticmethod
-    def _size(each: Together, types: CallTypes) -> int | None:
+    def _size(each: MatchedAxes, types: CallTypes) -> int | None:
         """The size of matching axes."""
         return next(types.input(at).shape[axis] for at, axis in enumerate(each.axes) if axis is not None)
 
@@ -317,4 +321,4 @@ class Bounding:
             for axis in axes:
                 count = x.axes[axis] if op.to is DType.INT64 else w.add(Cast(op.to), x.axes[axis])
                 parts.append(w.add(Reshape(), count, w.integers([1], DType.INT32)))
-        w.made.append(Operation(Concat(0), tuple(parts), operation.outputs, operation.location))
+        w.operations.append(Operation(Concat(0), tuple(parts), operation.outputs, operation.location))

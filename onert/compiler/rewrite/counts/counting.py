@@ -84,7 +84,7 @@ class Counted(Value):
         return {self.axis: self.count, **dict(self.more)}
 
 
-def known_as(number: int) -> Callable[[], int]:
+def existing(number: int) -> Callable[[], int]:
     """A function that returns a count that is already written, for `Writer.length`."""
     return lambda: number
 
@@ -97,7 +97,7 @@ def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> C
     return Counted(operand, count, axis, zeros, tuple(more))
 
 
-def opened(type_: TensorType, axis: int) -> TensorType:
+def with_open_axis(type_: TensorType, axis: int) -> TensorType:
     """The type with an unknown dimension along an axis."""
     return type_.with_shape((*type_.shape[:axis], None, *type_.shape[axis + 1 :]))
 
@@ -108,7 +108,7 @@ def first_entries(
     """Operations that take the valid entries of a tensor, axis by axis, as operand `out`; `axes` has their numbers."""
     *before, last = axes
     for axis in before:
-        type_ = opened(type_, axis)
+        type_ = with_open_axis(type_, axis)
         part = new(type_)
         yield Operation(FirstEntries(axis), (whole, axes[axis]), (part,))
         whole = part
@@ -123,29 +123,29 @@ class Writer:
     def __init__(self, edit: Edit) -> None:
         self.edit = edit
         self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
-        self.known: dict[int, Counted] = {}
-        self.most: dict[int, int] = {}  # the upper bound of each count
+        self.counted: dict[int, Counted] = {}
+        self.count_bounds: dict[int, int] = {}  # the upper bound of each count
         self.lengths: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}  # counts by their terms and constant
-        self.extents = Extents(edit.subgraph, self.types, self.most, self._lengths)
-        self.made: list[Operation] = []
-        self.settled: set[int] = set()
+        self.extents = Extents(edit.subgraph, self.types, self.count_bounds, self._lengths)
+        self.operations: list[Operation] = []
+        self.committed: set[int] = set()
         self.location = ""
 
     def _lengths(self, operand: int) -> Mapping[int, int]:
-        counted = self.known.get(operand)
+        counted = self.counted.get(operand)
         return {} if counted is None else counted.axes
 
-    def _stands(self, operand: int | None) -> bool:
+    def _is_written(self, operand: int | None) -> bool:
         """Whether an operand is written and was not discarded."""
-        return operand in self.settled or any(operand in operation.outputs for operation in self.made)
+        return operand in self.committed or any(operand in operation.outputs for operation in self.operations)
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """Keep what was written."""
-        self.settled.update(o for operation in self.made for o in operation.outputs)
+        self.committed.update(o for operation in self.operations for o in operation.outputs)
 
     def begin(self, location: str) -> None:
         """Start to replace another operation."""
-        self.made, self.location = [], location
+        self.operations, self.location = [], location
 
     def new(self, type_: TensorType) -> int:
         operand = self.edit.operand(Operand(evolve(type_, data=None)))
@@ -175,7 +175,7 @@ class Writer:
         assert results is not None
         first = None if inputs[0] is None else self.types[inputs[0]].dtype
         outputs = tuple(self.new(evolve(t, quantization=quantization) if t.dtype is first else t) for t in results)
-        self.made.append(Operation(op, inputs, outputs, self.location))
+        self.operations.append(Operation(op, inputs, outputs, self.location))
         return outputs
 
     def integers(self, values: Any, dtype: DType = DType.INT64) -> int:
@@ -186,15 +186,15 @@ class Writer:
     def number(self, value: int) -> int:
         return self.integers(value)
 
-    def numbers(self, count: int, behind: int = 0, dtype: DType = DType.INT64) -> int:
-        """The numbers 0 .. count - 1 along an axis, followed by `behind` axes of size 1."""
-        shape = (-1, *(1,) * behind)
+    def numbers(self, count: int, trailing: int = 0, dtype: DType = DType.INT64) -> int:
+        """The numbers 0 .. count - 1 along an axis, followed by `trailing` axes of size 1."""
+        shape = (-1, *(1,) * trailing)
         if not is_symbolic(count):
             return self.constant(np.arange(count, dtype=dtype.numpy).reshape(shape))
         found = self.add(Range(), *(self.integers(each, dtype) for each in (0, count, 1)))
-        return self.add(Reshape(shape), found) if behind else found
+        return self.add(Reshape(shape), found) if trailing else found
 
-    def equal(self, value: int, count: int) -> int:
+    def repeated(self, value: int, count: int) -> int:
         """A vector with the same integer `count` times."""
         if is_symbolic(count):
             return self.add(Fill(), self.integers([count]), self.number(value))
@@ -207,36 +207,36 @@ class Writer:
         """The `size` entries of a vector from `begin` on."""
         return self.add(Slice(), x, *(self.integers([each], DType.INT32) for each in (begin, size)))
 
-    def running(self, mask: int) -> int:
+    def running_count(self, mask: int) -> int:
         """The inclusive running count of true elements of a vector."""
         return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.integers(0, DType.INT32))
 
-    def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
+    def scattered(self, vector: int, places: int, elements: int, combination: Combination = Combination.REPLACE) -> int:
         """A vector with elements scattered to places; negative places are skipped."""
-        column = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
-        return self.add(ScatterSlices(combination, skips=True), row, column, given)
+        indices = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
+        return self.add(ScatterSlices(combination, skips=True), vector, indices, elements)
 
-    def inside(self, counted: Counted) -> int:
+    def valid_mask(self, counted: Counted) -> int:
         """A mask of the valid entries, which broadcasts along the other axes."""
-        type_, found = self.types[counted.operand], None
+        type_, valid = self.types[counted.operand], None
         for axis, count in counted.axes.items():
             number = self.numbers(type_.shape[axis] or 0, type_.rank - axis - 1)
             mask = self.add(Comparison(ComparisonKind.LESS), number, count)
-            found = mask if found is None else self.add(Binary(BinaryKind.LOGICAL_AND), found, mask)
-        assert found is not None
-        return found
+            valid = mask if valid is None else self.add(Binary(BinaryKind.LOGICAL_AND), valid, mask)
+        assert valid is not None
+        return valid
 
     def filled(self, counted: Counted, value: float) -> int:
         """The whole tensor with its invalid entries replaced by a stored value."""
         type_ = self.types[counted.operand]
-        behind = self.like(type_, value)
-        return self.add(Select(), self.inside(counted), counted.operand, behind, quantization=type_.quantization)
+        filler = self.like(type_, value)
+        return self.add(Select(), self.valid_mask(counted), counted.operand, filler, quantization=type_.quantization)
 
-    def if_sure(self, whole: int, axis: int, number: int, exact: int) -> int:
+    def require_length(self, whole: int, axis: int, number: int, exact: int) -> int:
         """A result whose computed length `number` must equal `exact`, checked at run time."""
-        wrong = self.add(Binary(BinaryKind.SUB), number, self.number(exact))
-        none = self.add(Within(inclusive=True), wrong, self.number(0))
-        return self.filled(Counted(whole, self.sum(none, self.number(exact)), axis, False), 0)
+        difference = self.add(Binary(BinaryKind.SUB), number, self.number(exact))
+        checked = self.add(Within(inclusive=True), difference, self.number(0))
+        return self.filled(Counted(whole, self.sum(checked, self.number(exact)), axis, False), 0)
 
     def zeroed(self, counted: Counted) -> int:
         return counted.operand if counted.zeros else self.filled(counted, 0)
@@ -258,7 +258,7 @@ class Writer:
             return self.number(found.exact)
         if found.terms is not None and len(found.terms) == 1 and not found.constant and found.terms[0][1] == 1:
             return found.terms[0][0]
-        if key is None or not self._stands(self.lengths.get(key)):
+        if key is None or not self._is_written(self.lengths.get(key)):
             checked = self.add(Within(inclusive=True), compute(), self.number(found.high))
             if key is None:
                 return checked
@@ -266,7 +266,7 @@ class Writer:
         return self.lengths[key]
 
 
-Given = Sequence[Counted | None]
-Written = tuple[Counted | int, ...]
+CountedInputs = Sequence[Counted | None]
+CountedResults = tuple[Counted | int, ...]
 """For each result a counted whole tensor, or an operand that is the result itself."""
-Rule = Callable[[Writer, Operation, Given], Written | None]
+Rule = Callable[[Writer, Operation, CountedInputs], CountedResults | None]

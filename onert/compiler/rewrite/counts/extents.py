@@ -53,7 +53,7 @@ class Extent(Value):
         return self.low if self.low == self.high else None
 
 
-def sure(number: int) -> Extent:
+def exactly(number: int) -> Extent:
     return Extent(number, number, (), number)
 
 
@@ -78,13 +78,13 @@ def times(a: Extent, b: Extent) -> Extent:
     return Extent(low, high)
 
 
-def _least(a: Extent, b: Extent) -> Extent:
+def _minimum(a: Extent, b: Extent) -> Extent:
     if a.high <= b.low or b.high <= a.low:
         return a if a.high <= b.low else b
     return Extent(min(a.low, b.low), min(a.high, b.high))
 
 
-def _largest(a: Extent, b: Extent) -> Extent:
+def _maximum(a: Extent, b: Extent) -> Extent:
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
     return Extent(max(a.low, b.low), max(a.high, b.high))
@@ -99,8 +99,8 @@ _BINARY: dict[BinaryKind, Callable[[Extent, Extent], Extent | None]] = {
     BinaryKind.ADD: lambda a, b: added(a, b, 1),
     BinaryKind.SUB: lambda a, b: added(a, b, -1),
     BinaryKind.MUL: times,
-    BinaryKind.MINIMUM: _least,
-    BinaryKind.MAXIMUM: _largest,
+    BinaryKind.MINIMUM: _minimum,
+    BinaryKind.MAXIMUM: _maximum,
     BinaryKind.DIV: _quotient,
     BinaryKind.FLOOR_DIV: _quotient,
 }
@@ -111,12 +111,12 @@ _MOVING = (Copy, Reshape, Squeeze, ExpandDims, Gather, Slice, StridedSlice, Tran
 
 @frozen
 class Extents(Value):
-    """The extents of integers in a graph with operands of the given `types`. `most` has the upper bound of each operand
-    that is a count, `lengths` returns the counts of a tensor by axis."""
+    """The extents of integers in a graph with operands of the given `types`. `count_bounds` has the upper bound of each
+    operand that is a count, `lengths` returns the counts of a tensor by axis."""
 
     graph: Subgraph
     types: Mapping[int, TensorType]
-    most: Mapping[int, int]
+    count_bounds: Mapping[int, int]
     lengths: Callable[[int], Mapping[int, int]]
     _found: dict[int, Cells] = field(factory=dict, init=False, eq=False)
 
@@ -126,17 +126,17 @@ class Extents(Value):
             type_ = self.types[operand]
             if not type_.ranked or not type_.is_static or not (type_.dtype is DType.BOOL or type_.dtype.is_integer):
                 return None
-            everything = _everything(type_.dtype)
+            full_range = _full_range(type_.dtype)
             found = self._cells(operand, type_, depth) if depth < MOST_DEPTH else None
             small = not any(map(is_symbolic, type_.shape)) and (num_elements(type_.shape) or 0) <= MOST_CELLS
-            cells = np.array(everything, object) if found is None else np.array(found, object)
+            cells = np.array(full_range, object) if found is None else np.array(found, object)
             if small:
                 cells = np.array(np.broadcast_to(cells, type_.shape))  # type: ignore[arg-type]
             elif cells.shape:
                 cells = np.array(_hull(cells), object)
             flat = cells.reshape(-1)
             for at, each in enumerate(flat):
-                flat[at] = self._within(each, everything)
+                flat[at] = self._within(each, full_range)
             self._found[operand] = flat.reshape(cells.shape)
         return self._found[operand]
 
@@ -148,20 +148,20 @@ class Extents(Value):
     def bounded(self, each: Extent) -> Extent:
         """An extent narrowed by the bounds of its counts."""
         if each.terms is not None:
-            ends = [(times * self.most[count]) for count, times in each.terms]
-            low = max(each.low, each.constant + sum(e for e in ends if e < 0))
-            high = min(each.high, each.constant + sum(e for e in ends if e > 0))
+            terms = [(times * self.count_bounds[count]) for count, times in each.terms]
+            low = max(each.low, each.constant + sum(e for e in terms if e < 0))
+            high = min(each.high, each.constant + sum(e for e in terms if e > 0))
             return evolve(each, low=low, high=high)
         return each
 
-    def _within(self, each: Extent, everything: Extent) -> Extent:
+    def _within(self, each: Extent, full_range: Extent) -> Extent:
         """An extent as stored: if it exceeds its type, the integer may wrap around to anything."""
         each = self.bounded(each)
-        return each if everything.low <= each.low and each.high <= everything.high else everything
+        return each if full_range.low <= each.low and each.high <= full_range.high else full_range
 
     def _cells(self, operand: int, type_: TensorType, depth: int) -> Cells | None:
-        if operand in self.most:
-            return Extent(0, self.most[operand], ((operand, 1),))
+        if operand in self.count_bounds:
+            return Extent(0, self.count_bounds[operand], ((operand, 1),))
         if type_.value is not None:
             return _of_array(type_.value)
         operation = definer(self.graph, operand)
@@ -184,9 +184,9 @@ class Extents(Value):
         found: list[Extent] = []
         for axis, size in enumerate(shape):
             if axis in counted:
-                found.append(Extent(0, self.most[counted[axis]], ((counted[axis], 1),)))
+                found.append(Extent(0, self.count_bounds[counted[axis]], ((counted[axis], 1),)))
             else:
-                found.append(sure(size) if size is not None else _everything(DType.INT32))
+                found.append(exactly(size) if size is not None else _full_range(DType.INT32))
         return _row(found) if self.types[x].ranked and found else None
 
     def _computed(self, operation: Operation, depth: int) -> Cells | None:
@@ -196,7 +196,7 @@ class Extents(Value):
             if limit is None or x is None:
                 return None
             top = max(0, limit.high - (not op.inclusive))
-            return _each(lambda e: _least(_largest(e, sure(0)), sure(top)), x)
+            return _each(lambda e: _minimum(_maximum(e, exactly(0)), exactly(top)), x)
         if isinstance(op, Cast):
             return self.of(used[0], depth)
         if isinstance(op, _MOVING):
@@ -206,12 +206,12 @@ class Extents(Value):
         if isinstance(op, Binary) and op.kind in _BINARY and op.activation is Activation.NONE:
             return _each(_BINARY[op.kind], *(self.of(i, depth) for i in used))
         if isinstance(op, Select) and not op.rows:
-            return _each(_chosen, *(self.of(i, depth) for i in used))
+            return _each(_selected, *(self.of(i, depth) for i in used))
         if isinstance(op, Comparison) and op.kind in _COMPARING:
             return _each(_COMPARING[op.kind], *(self.of(i, depth) for i in used))
         if isinstance(op, BroadcastArgs):
             longest = max(num_elements(self.types[i].shape) or 0 for i in used)  # a scalar is one dimension
-            return _each(_common, *(_behind(self.of(i, depth), longest) for i in used))
+            return _each(_broadcast_size, *(_left_padded(self.of(i, depth), longest) for i in used))
         return self._reduced(operation, op, depth) if isinstance(op, Reduce) else None
 
     def _moved(self, operation: Operation, moving: tuple[int, ...], depth: int) -> Cells | None:
@@ -241,8 +241,8 @@ class Extents(Value):
         function = _REDUCING.get(op.kind)
         if x is None or axes is None or function is None:
             return None
-        size, left = (num_elements(self.types[i].shape) for i in (operation.used[0], operation.outputs[0]))
-        if is_symbolic(size) or not size or left != 1:
+        size, result_size = (num_elements(self.types[i].shape) for i in (operation.used[0], operation.outputs[0]))
+        if is_symbolic(size) or not size or result_size != 1:
             return None
         if x.shape == self.types[operation.used[0]].shape:
             found = x.reshape(-1)[0]
@@ -258,12 +258,12 @@ class Extents(Value):
 _REDUCING: dict[Reduction, Callable[[Extent, Extent], Extent]] = {
     Reduction.SUM: lambda a, b: added(a, b, 1),
     Reduction.PROD: times,
-    Reduction.MIN: _least,
-    Reduction.MAX: _largest,
+    Reduction.MIN: _minimum,
+    Reduction.MAX: _maximum,
 }
 
 
-def _everything(dtype: DType) -> Extent:
+def _full_range(dtype: DType) -> Extent:
     """The full range of a type."""
     if dtype is DType.BOOL:
         return Extent(0, 1)
@@ -277,7 +277,7 @@ def _of_array(array: Array) -> Cells | None:
         return None
     if array.size > MOST_CELLS:
         return None if array.dtype == object else Extent(int(array.min()), int(array.max()))
-    return _row([sure(i if is_symbolic(i) else int(i)) for i in array.reshape(-1)]).reshape(array.shape)
+    return _row([exactly(i if is_symbolic(i) else int(i)) for i in array.reshape(-1)]).reshape(array.shape)
 
 
 def _row(extents: list[Extent]) -> Cells:
@@ -292,7 +292,7 @@ def _hull(cells: Cells) -> Extent:
     return Extent(min(e.low for e in flat), max(e.high for e in flat))
 
 
-def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
+def _selected(condition: Extent, a: Extent, b: Extent) -> Extent:
     """The extent selected by a condition; covers both if the condition is unknown."""
     if condition.exact is not None:
         return a if condition.exact else b
@@ -301,17 +301,17 @@ def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
 
 def _equal(a: Extent, b: Extent) -> Extent:
     if a.high < b.low or b.high < a.low:
-        return sure(0)
-    return sure(1) if a.exact is not None and a.exact == b.exact else Extent(0, 1)
+        return exactly(0)
+    return exactly(1) if a.exact is not None and a.exact == b.exact else Extent(0, 1)
 
 
 _COMPARING: dict[ComparisonKind, Callable[[Extent, Extent], Extent]] = {
     ComparisonKind.EQUAL: _equal,
-    ComparisonKind.NOT_EQUAL: lambda a, b: added(sure(1), _equal(a, b), -1),
+    ComparisonKind.NOT_EQUAL: lambda a, b: added(exactly(1), _equal(a, b), -1),
 }
 
 
-def _common(a: Extent, b: Extent) -> Extent | None:
+def _broadcast_size(a: Extent, b: Extent) -> Extent | None:
     """What two dimensions broadcast to, if it is known which of them that is; otherwise None."""
     for one, other in ((a, b), (b, a)):
         if one.exact == 1 or (other.low > 1 and other.exact is not None):
@@ -319,9 +319,9 @@ def _common(a: Extent, b: Extent) -> Extent | None:
     return a if a.terms is not None and (a.terms, a.constant) == (b.terms, b.constant) else None
 
 
-def _behind(cells: Cells | None, length: int) -> Cells | None:
+def _left_padded(cells: Cells | None, length: int) -> Cells | None:
     """A shape padded with leading ones to `length`."""
-    return None if cells is None or cells.ndim != 1 else np.concatenate([_row([sure(1)] * length), cells])[-length:]
+    return None if cells is None or cells.ndim != 1 else np.concatenate([_row([exactly(1)] * length), cells])[-length:]
 
 
 def _each(function: Callable[..., Extent | None], *cells: Cells | None) -> Cells | None:

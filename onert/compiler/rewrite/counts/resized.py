@@ -31,10 +31,10 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
-from .counting import MOST_SIZED, Counted, Given, Writer, Written, first_of
+from .counting import MOST_SIZED, Counted, CountedInputs, CountedResults, Writer, first_of
 from .sized import number_at
 
-_MOST_SHARES = 1 << 20
+_MOST_WEIGHTS = 1 << 20
 """The most weights along an axis: of each element in each result."""
 RESIZING = (ResizeBilinear, ResizeNearestNeighbor, Interpolate)
 
@@ -51,28 +51,28 @@ class _Numbers:
     operand: int
 
     def binary(self, kind: BinaryKind, other: _Numbers | float) -> _Numbers:
-        beside = other.operand if isinstance(other, _Numbers) else self.like(other)
-        return _Numbers(self.w, self.w.add(Binary(kind), self.operand, beside))
+        border = other.operand if isinstance(other, _Numbers) else self.like(other)
+        return _Numbers(self.w, self.w.add(Binary(kind), self.operand, border))
 
     __add__ = _binary(BinaryKind.ADD)
     __sub__ = _binary(BinaryKind.SUB)
     __mul__ = _binary(BinaryKind.MUL)
     __truediv__ = _binary(BinaryKind.DIV)
     __floordiv__ = _binary(BinaryKind.FLOOR_DIV)
-    least = _binary(BinaryKind.MINIMUM)
-    most = _binary(BinaryKind.MAXIMUM)
+    minimum = _binary(BinaryKind.MINIMUM)
+    maximum = _binary(BinaryKind.MAXIMUM)
 
-    def up(self) -> _Numbers:
+    def ceil(self) -> _Numbers:
         """Rounded up."""
         return _Numbers(self.w, self.w.add(Unary(UnaryKind.CEIL), self.operand))
 
-    def down(self) -> _Numbers:
+    def floor(self) -> _Numbers:
         """Rounded down."""
         return _Numbers(self.w, self.w.add(Unary(UnaryKind.FLOOR), self.operand))
 
     def rounded(self) -> _Numbers:
         """Rounded to the nearest integer, halves up; exact for every non-negative float."""
-        whole = self.down()
+        whole = self.floor()
         above = self.w.add(Comparison(ComparisonKind.GREATER_EQUAL), (self - whole).operand, self.like(0.5))
         return whole + _Numbers(self.w, above).cast(self.w.types[self.operand].dtype)
 
@@ -89,12 +89,12 @@ class _Numbers:
 
     def at(self, axis: int, places: _Numbers) -> _Numbers:
         """The stored entries at places along an axis."""
-        kept = self.w.types[self.operand].quantization
-        return _Numbers(self.w, self.w.add(Gather(axis), self.operand, places.operand, quantization=kept))
+        quantization = self.w.types[self.operand].quantization
+        return _Numbers(self.w, self.w.add(Gather(axis), self.operand, places.operand, quantization=quantization))
 
-    def size(self) -> _Numbers:
+    def abs(self) -> _Numbers:
         """The absolute values."""
-        return self.most(self * -1)
+        return self.maximum(self * -1)
 
     def total(self) -> _Numbers:
         """The sum of each row."""
@@ -113,7 +113,7 @@ class _Numbers:
         """The same elements in another shape."""
         return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.integers(shape, DType.INT32)))
 
-    def turned(self, order: Sequence[int]) -> _Numbers:
+    def transposed(self, order: Sequence[int]) -> _Numbers:
         """The transpose by `order`."""
         return _Numbers(self.w, self.w.add(Transpose(), self.operand, self.w.constant(np.array(order, np.int32))))
 
@@ -123,58 +123,62 @@ class _Numbers:
 
 
 @frozen(eq=False)
-class _Along:
+class _ResizedAxis:
     """An axis: its number of entries before and after (int64 scalars), and the largest number of results."""
 
     axis: int
     before: _Numbers
     after: _Numbers
-    room: int
+    most: int
 
     def indices(self, dtype: DType) -> _Numbers:
         w = self.before.w
-        return _Numbers(w, w.constant(np.arange(self.room).astype(dtype.numpy)))
+        return _Numbers(w, w.constant(np.arange(self.most).astype(dtype.numpy)))
 
-    def inside(self, places: _Numbers) -> _Numbers:
+    def clamped(self, places: _Numbers) -> _Numbers:
         """Places clamped to the valid range."""
-        return places.cast(DType.INT64).most(0).least(self.before - 1)
+        return places.cast(DType.INT64).maximum(0).minimum(self.before - 1)
 
-    def has(self, places: _Numbers) -> _Numbers:
+    def in_range(self, places: _Numbers) -> _Numbers:
         """1 for places in the valid range, otherwise 0; float64."""
-        return (places + 1).least(self.before.cast(DType.FLOAT64) - places).least(1).most(0)
+        return (places + 1).minimum(self.before.cast(DType.FLOAT64) - places).minimum(1).maximum(0)
 
 
-def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
+def resized(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """An image, or any tensor, resized to a size known only at run time."""
-    op, counted = operation.op, given[0]
+    op, counted = operation.op, inputs[0]
     whole = operation.inputs[0] if counted is None else counted.operand
     assert whole is not None
     axes = op.axes if isinstance(op, Interpolate) else (1, 2)
-    alongs = None if any(given[1:]) else _alongs(w, operation, counted, axes)
+    resized_axes = None if any(inputs[1:]) else _resized_axes(w, operation, counted, axes)
     type_ = w.types[whole]
-    if alongs is None or 0 in type_.shape:
+    if resized_axes is None or 0 in type_.shape:
         return None
     if isinstance(op, ResizeBilinear):
         floats = type_.dtype.is_float or type_.dtype is DType.UINT8
-        made = (_between_pixels if floats else _between_bytes)(op, _Numbers(w, whole), alongs)
+        result = (_bilinear_in_float if floats else _bilinear_in_fixed_point)(op, _Numbers(w, whole), resized_axes)
     elif isinstance(op, ResizeNearestNeighbor):
-        made = _nearest_pixels(op, _Numbers(w, whole), alongs)
+        result = _nearest(op, _Numbers(w, whole), resized_axes)
     else:
         assert isinstance(op, Interpolate)
         if op.interpolation is Interpolation.NEAREST:
-            made = _Numbers(w, whole)
-            for along in alongs:
-                made = made.at(along.axis, along.inside(_rounded(op.rounding, _places(op, along).cast(DType.FLOAT64))))
-        elif op.antialias and any(_width(op, type_, each) * each.room > _MOST_SHARES for each in alongs):
+            result = _Numbers(w, whole)
+            for axis_ in resized_axes:
+                result = result.at(
+                    axis_.axis, axis_.clamped(_rounded(op.rounding, _coordinates(op, axis_).cast(DType.FLOAT64)))
+                )
+        elif op.antialias and any(_padded_length(op, type_, each) * each.most > _MOST_WEIGHTS for each in resized_axes):
             return None
         else:
-            made = _between(op, _Numbers(w, whole), alongs)
+            result = _interpolated(op, _Numbers(w, whole), resized_axes)
     counts = {} if counted is None else {axis: n for axis, n in counted.axes.items() if axis not in axes}
-    counts |= {each.axis: each.after.operand for each in alongs if w.types[each.after.operand].value is None}
-    return (first_of(made.operand, counts),)
+    counts |= {each.axis: each.after.operand for each in resized_axes if w.types[each.after.operand].value is None}
+    return (first_of(result.operand, counts),)
 
 
-def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tuple[int, ...]) -> list[_Along] | None:
+def _resized_axes(
+    w: Writer, operation: Operation, counted: Counted | None, axes: tuple[int, ...]
+) -> list[_ResizedAxis] | None:
     """The resized axes; None if a size has no bound, or the operation has other rules."""
     op = operation.op
     if isinstance(op, Interpolate):
@@ -193,74 +197,76 @@ def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tupl
         return None
     found = []
     for at, (axis, each) in enumerate(zip(axes, cells, strict=True)):
-        there = w.number(type_.shape[axis] or 0) if counted is None or axis not in counted.axes else counted.axes[axis]
+        length = w.number(type_.shape[axis] or 0) if counted is None or axis not in counted.axes else counted.axes[axis]
         after = _Numbers(w, number_at(w, sizes, at, each))
         if each.low < 1 and not isinstance(op, Interpolate):
             after += _Numbers(w, w.add(Within(), w.number(0), after.operand))  # checks that it is not 0
-        if w.types[there].value is None:  # checks that an empty axis stays empty
-            one = w.add(Within(inclusive=True), after.least(1).operand, there)
-            after += _Numbers(w, one) - after.least(1)
-        found.append(_Along(axis, _Numbers(w, there), after, each.high))
+        if w.types[length].value is None:  # checks that an empty axis stays empty
+            one = w.add(Within(inclusive=True), after.minimum(1).operand, length)
+            after += _Numbers(w, one) - after.minimum(1)
+        found.append(_ResizedAxis(axis, _Numbers(w, length), after, each.high))
     return found
 
 
-def _scale(op: ResizeBilinear | ResizeNearestNeighbor, along: _Along) -> _Numbers:
+def _scale(op: ResizeBilinear | ResizeNearestNeighbor, axis_: _ResizedAxis) -> _Numbers:
     """The number of input entries per result entry."""
-    before, after = along.before, along.after
+    before, after = axis_.before, axis_.after
     if op.align_corners:
-        before, after = before - 1, (after - 1).most(1)
+        before, after = before - 1, (after - 1).maximum(1)
     return before.cast(DType.FLOAT32) / after.cast(DType.FLOAT32)
 
 
-def _nearest_pixels(op: ResizeNearestNeighbor, x: _Numbers, alongs: list[_Along]) -> _Numbers:
-    for along in alongs:
-        index = along.indices(DType.FLOAT32)
-        at = (index + 0.5 if op.half_pixel_centers else index) * _scale(op, along)
-        x = x.at(along.axis, along.inside(at.rounded() if op.align_corners else at.down()))
+def _nearest(op: ResizeNearestNeighbor, x: _Numbers, resized_axes: list[_ResizedAxis]) -> _Numbers:
+    for axis_ in resized_axes:
+        index = axis_.indices(DType.FLOAT32)
+        at = (index + 0.5 if op.half_pixel_centers else index) * _scale(op, axis_)
+        x = x.at(axis_.axis, axis_.clamped(at.rounded() if op.align_corners else at.floor()))
     return x
 
 
-def _between_pixels(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _Numbers:
+def _bilinear_in_float(op: ResizeBilinear, x: _Numbers, resized_axes: list[_ResizedAxis]) -> _Numbers:
     """Bilinear interpolation in float32."""
     type_ = x.w.types[x.operand]
-    taken = []
-    for along in alongs:
-        index = along.indices(DType.FLOAT32)
-        at = index * _scale(op, along)
+    samples = []
+    for axis_ in resized_axes:
+        index = axis_.indices(DType.FLOAT32)
+        at = index * _scale(op, axis_)
         if op.half_pixel_centers:
-            at = (index + 0.5) * _scale(op, along) - 0.5
-        low = at.down().cast(DType.INT64).most(0)
-        part = (at - low.cast(DType.FLOAT32)).along(along.axis, 4)
-        taken.append((along.inside(low), along.inside(at.up()), part, part * -1 + 1))
-    (top, bottom, down, up), (left, right, across, back) = taken
-    rows = [(x.cast(DType.FLOAT32).at(1, places), share) for places, share in ((top, up), (bottom, down))]
+            at = (index + 0.5) * _scale(op, axis_) - 0.5
+        low = at.floor().cast(DType.INT64).maximum(0)
+        part = (at - low.cast(DType.FLOAT32)).along(axis_.axis, 4)
+        samples.append((axis_.clamped(low), axis_.clamped(at.ceil()), part, part * -1 + 1))
+    (top, bottom, down, up), (left, right, across, back) = samples
+    rows = [(x.cast(DType.FLOAT32).at(1, places), weight) for places, weight in ((top, up), (bottom, down))]
     terms = [
-        row.at(2, places) * share * beside for places, beside in ((left, back), (right, across)) for row, share in rows
+        row.at(2, places) * weight * border
+        for places, border in ((left, back), (right, across))
+        for row, weight in rows
     ]
     out = terms[0] + terms[1] + terms[2] + terms[3]
     return _stored(out if type_.dtype.is_float else out.rounded(), x)
 
 
-def _between_bytes(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _Numbers:
+def _bilinear_in_fixed_point(op: ResizeBilinear, x: _Numbers, resized_axes: list[_ResizedAxis]) -> _Numbers:
     """Bilinear interpolation in fixed point with steps of 1/1024, rounding halves away from zero."""
-    taken = []
-    for along in alongs:
-        before, after = along.before, along.after
+    samples = []
+    for axis_ in resized_axes:
+        before, after = axis_.before, axis_.after
         if op.align_corners:
-            before, after = before - 1, (after - 1).most(1)
+            before, after = before - 1, (after - 1).maximum(1)
         scale = (before * 1024 + after // 2) // after
-        at = along.indices(DType.INT64) * scale
+        at = axis_.indices(DType.INT64) * scale
         if op.half_pixel_centers:
             at = at + scale // 2 - 512
-        low = along.inside(at // 1024)
-        part = (at - low * 1024).along(along.axis, 4)
-        taken.append((low, along.inside((at * -1) // 1024 * -1), part, part * -1 + 1024))
-    (top, bottom, down, up), (left, right, across, back) = taken
+        low = axis_.clamped(at // 1024)
+        part = (at - low * 1024).along(axis_.axis, 4)
+        samples.append((low, axis_.clamped((at * -1) // 1024 * -1), part, part * -1 + 1024))
+    (top, bottom, down, up), (left, right, across, back) = samples
     wide = x.cast(DType.INT64)
     sides = [wide.at(1, top).at(2, each) * up + wide.at(1, bottom).at(2, each) * down for each in (left, right)]
     total = sides[0] * back + sides[1] * across
-    magnitude = (total.most(total * -1) + (1 << 19)) // (1 << 20)
-    return _stored(magnitude * total.least(1).most(-1), x)
+    magnitude = (total.maximum(total * -1) + (1 << 19)) // (1 << 20)
+    return _stored(magnitude * total.minimum(1).maximum(-1), x)
 
 
 def _stored(result: _Numbers, x: _Numbers) -> _Numbers:
@@ -270,105 +276,109 @@ def _stored(result: _Numbers, x: _Numbers) -> _Numbers:
     return _Numbers(w, w.add(Copy(), cast.operand, quantization=type_.quantization)) if type_.quantization else cast
 
 
-def _places(op: Interpolate, along: _Along) -> _Numbers:
+def _coordinates(op: Interpolate, axis_: _ResizedAxis) -> _Numbers:
     """For each result element along an axis, its coordinate in the input."""
     dtype = DType.FLOAT32 if op.interpolation is Interpolation.NEAREST else DType.FLOAT64
-    before, after = along.before.cast(DType.FLOAT64), along.after.cast(DType.FLOAT64)
-    index, scale = along.indices(dtype), (after / before).cast(dtype)
+    before, after = axis_.before.cast(DType.FLOAT64), axis_.after.cast(DType.FLOAT64)
+    index, scale = axis_.indices(dtype), (after / before).cast(dtype)
     if op.coordinates is Coordinates.ALIGN_CORNERS:
-        return index * (before - 1).cast(dtype) / (after - 1).most(1).cast(dtype)
+        return index * (before - 1).cast(dtype) / (after - 1).maximum(1).cast(dtype)
     if op.coordinates is Coordinates.ASYMMETRIC:
         return index / scale
     if op.coordinates is Coordinates.TF_NEAREST:
         return (index + 0.5) / scale
-    where = (index + 0.5) / scale - 0.5
-    return along.after.if_above(1, where, where * 0) if op.coordinates is Coordinates.PYTORCH_HALF_PIXEL else where
+    coordinate = (index + 0.5) / scale - 0.5
+    return (
+        axis_.after.if_above(1, coordinate, coordinate * 0)
+        if op.coordinates is Coordinates.PYTORCH_HALF_PIXEL
+        else coordinate
+    )
 
 
-def _rounded(rounding: Rounding, where: _Numbers) -> _Numbers:
+def _rounded(rounding: Rounding, coordinate: _Numbers) -> _Numbers:
     match rounding:
         case Rounding.FLOOR:
-            return where.down()
+            return coordinate.floor()
         case Rounding.CEIL:
-            return where.up()
+            return coordinate.ceil()
         case Rounding.UP_AT_HALF:
-            return (where + 0.5).down()
+            return (coordinate + 0.5).floor()
         case _:
-            return (where - 0.5).up()
+            return (coordinate - 0.5).ceil()
 
 
-def _between(op: Interpolate, x: _Numbers, alongs: list[_Along]) -> _Numbers:
+def _interpolated(op: Interpolate, x: _Numbers, resized_axes: list[_ResizedAxis]) -> _Numbers:
     """Interpolation along each axis; an axis that keeps its length is copied."""
     wide, type_ = x.cast(DType.FLOAT64), x.w.types[x.operand]
-    for along in alongs:
-        made = (_of_all if op.antialias else _of_neighbours)(op, wide, along, type_)
-        changed = (along.after - along.before).size()
-        wide = changed.if_above(0, made, wide.at(along.axis, along.inside(along.indices(DType.INT64))))
+    for axis_ in resized_axes:
+        result = (_by_product if op.antialias else _by_taps)(op, wide, axis_, type_)
+        changed = (axis_.after - axis_.before).abs()
+        wide = changed.if_above(0, result, wide.at(axis_.axis, axis_.clamped(axis_.indices(DType.INT64))))
     return _stored(wide, x)
 
 
-def _share(op: Interpolate, distance: _Numbers) -> _Numbers:
+def _weight(op: Interpolate, distance: _Numbers) -> _Numbers:
     """The weight of an element at a distance."""
     if op.interpolation is Interpolation.LINEAR:
-        return (distance * -1 + 1).most(0)
+        return (distance * -1 + 1).maximum(0)
     a, t = op.cubic, distance
     inner = (t * (a + 2) - (a + 3)) * t * t + 1
     outer = ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
     return t.if_above(1, t.if_above(2, t * 0, outer), inner)
 
 
-def _reach(op: Interpolate) -> int:
+def _kernel_radius(op: Interpolate) -> int:
     return 1 if op.interpolation is Interpolation.LINEAR else 2
 
 
-def _of_neighbours(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
+def _by_taps(op: Interpolate, wide: _Numbers, axis_: _ResizedAxis, type_: TensorType) -> _Numbers:
     """Weighted sums of the neighbours on both sides, one tap after the other."""
-    where, reach = _places(op, along), _reach(op)
-    taps = [where.down() + at for at in range(1 - reach, reach + 1)]
-    shares = [_share(op, (tap - where).size()) for tap in taps]
+    coordinate, reach = _coordinates(op, axis_), _kernel_radius(op)
+    taps = [coordinate.floor() + at for at in range(1 - reach, reach + 1)]
+    weights = [_weight(op, (tap - coordinate).abs()) for tap in taps]
     if op.exclude_outside:
-        shares = [share * along.has(tap) for tap, share in zip(taps, shares, strict=True)]
-        total = reduce(add, shares)
-        shares = [share / total for share in shares]
+        weights = [weight * axis_.in_range(tap) for tap, weight in zip(taps, weights, strict=True)]
+        total = reduce(add, weights)
+        weights = [weight / total for weight in weights]
     return reduce(
         add,
         (
-            wide.at(along.axis, along.inside(tap)) * share.along(along.axis, type_.rank)
-            for tap, share in zip(taps, shares, strict=True)
+            wide.at(axis_.axis, axis_.clamped(tap)) * weight.along(axis_.axis, type_.rank)
+            for tap, weight in zip(taps, weights, strict=True)
         ),
     )
 
 
-def _beside(op: Interpolate, entries: int) -> int:
+def _border(op: Interpolate, entries: int) -> int:
     """How many positions beyond each border may have a weight; 0 if these are excluded."""
-    return 0 if op.exclude_outside else _reach(op) * entries + 1
+    return 0 if op.exclude_outside else _kernel_radius(op) * entries + 1
 
 
-def _width(op: Interpolate, type_: TensorType, along: _Along) -> int:
-    entries = type_.shape[along.axis] or 0
-    return entries + 2 * _beside(op, entries)
+def _padded_length(op: Interpolate, type_: TensorType, axis_: _ResizedAxis) -> int:
+    entries = type_.shape[axis_.axis] or 0
+    return entries + 2 * _border(op, entries)
 
 
-def _of_all(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
+def _by_product(op: Interpolate, wide: _Numbers, axis_: _ResizedAxis, type_: TensorType) -> _Numbers:
     """A product with the weights of all elements: weights beyond a border are added to the border element, and the
     kernel is widened when the axis shrinks."""
-    w, axis, rank, entries = wide.w, along.axis, type_.rank, type_.shape[along.axis] or 0
-    beside = _beside(op, entries)
-    before, after = (each.cast(DType.FLOAT64) for each in (along.before, along.after))
-    narrow = (after / before).least(1)
-    taps = _Numbers(w, w.constant(np.arange(-beside, entries + beside, dtype=np.float64)))
-    shares = _share(op, (taps - _places(op, along).along(0, 2)).size() * narrow)
+    w, axis, rank, entries = wide.w, axis_.axis, type_.rank, type_.shape[axis_.axis] or 0
+    border = _border(op, entries)
+    before, after = (each.cast(DType.FLOAT64) for each in (axis_.before, axis_.after))
+    narrow = (after / before).minimum(1)
+    taps = _Numbers(w, w.constant(np.arange(-border, entries + border, dtype=np.float64)))
+    weights = _weight(op, (taps - _coordinates(op, axis_).along(0, 2)).abs() * narrow)
     own = _Numbers(w, w.constant(np.arange(entries, dtype=np.float64)))
-    found = shares.part(beside, entries) * along.has(own)
-    if beside:
-        left, right = shares.part(0, beside).total(), (shares * (taps - before + 1).least(1).most(0)).total()
-        found = found + left * (own.size() * -1 + 1).most(0) + right * ((own - before + 1).size() * -1 + 1).most(0)
+    found = weights.part(border, entries) * axis_.in_range(own)
+    if border:
+        left, right = weights.part(0, border).total(), (weights * (taps - before + 1).minimum(1).maximum(0)).total()
+        found = found + left * (own.abs() * -1 + 1).maximum(0) + right * ((own - before + 1).abs() * -1 + 1).maximum(0)
     total = found.total()
     found = found / (total if op.exclude_outside else narrow.if_above(math.nextafter(1, 0), total * 0 + 1, total))
     order = [axis, *(a for a in range(rank) if a != axis)]
-    there = wide.at(axis, along.inside(own))
-    moved = there if axis == 0 else there.turned(order)
+    length = wide.at(axis, axis_.clamped(own))
+    moved = length if axis == 0 else length.transposed(order)
     shape = [w.types[moved.operand].shape[a] or 0 for a in range(1, rank)]
     flat = moved.shaped(entries, math.prod(shape))
-    made = _Numbers(w, w.add(BatchMatMul(), found.operand, flat.operand)).shaped(along.room, *shape)
-    return made if axis == 0 else made.turned([order.index(a) for a in range(rank)])
+    result = _Numbers(w, w.add(BatchMatMul(), found.operand, flat.operand)).shaped(axis_.most, *shape)
+    return result if axis == 0 else result.transposed([order.index(a) for a in range(rank)])

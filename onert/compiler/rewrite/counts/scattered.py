@@ -16,35 +16,37 @@ from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import normalize_axis
 
-from .counting import Counted, Given, Rule, Writer, Written, first_of
+from .counting import Counted, CountedInputs, CountedResults, Rule, Writer, first_of
 from .sized import number_at, open_sizes
 
-Pair = tuple[int, int, Counted | None, Counted | None]
+Matched = tuple[int, int, Counted | None, Counted | None]
 """Indices and updates as whole tensors, and which of their entries are valid."""
 
 
-def _paired(w: Writer, at: int, updates: int, given: Given) -> Pair | None:
+def _matched(w: Writer, at: int, updates: int, inputs: CountedInputs) -> Matched | None:
     """Indices and updates with the same number of valid entries along the same axis; None if their axes differ.
 
     If the model counts them separately (the places of a mask, and the rows to put there), both are cut to the shorter
     one, and the run checks that the numbers are equal.
     """
-    indices, others = given
-    at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, others)))
-    either = others if indices is None else indices
-    if either is None or (indices and others and (indices.count, indices.axis) == (others.count, others.axis)):
-        return at, updates, indices, others
-    axis = either.axis
-    if any(c is not None and c.axis != axis for c in given) or any(w.types[i].rank <= axis for i in (at, updates)):
+    indices, counted_updates = inputs
+    at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, counted_updates)))
+    counted = counted_updates if indices is None else indices
+    if counted is None or (
+        indices and counted_updates and (indices.count, indices.axis) == (counted_updates.count, counted_updates.axis)
+    ):
+        return at, updates, indices, counted_updates
+    axis = counted.axis
+    if any(c is not None and c.axis != axis for c in inputs) or any(w.types[i].rank <= axis for i in (at, updates)):
         return None
     sizes = [w.types[i].shape[axis] or 0 for i in (at, updates)]
-    most = min(sizes)
-    if any(c is None and size > most for c, size in zip(given, sizes, strict=True)):
+    common_size = min(sizes)
+    if any(c is None and size > common_size for c, size in zip(inputs, sizes, strict=True)):
         return None  # the numbers are never equal
-    counts = [w.number(size) if c is None else c.count for c, size in zip(given, sizes, strict=True)]
+    counts = [w.number(size) if c is None else c.count for c, size in zip(inputs, sizes, strict=True)]
     difference = w.add(Binary(BinaryKind.SUB), *counts)
     checked = w.sum(w.add(Within(inclusive=True), difference, w.number(0)), counts[1])
-    at, updates = (_cut(w, i, axis, most) for i in (at, updates))
+    at, updates = (_cut(w, i, axis, common_size) for i in (at, updates))
     return at, updates, Counted(at, checked, axis, False), Counted(updates, checked, axis, False)
 
 
@@ -55,11 +57,11 @@ def _cut(w: Writer, x: int, axis: int, size: int) -> int:
         return x
     begin, sizes = [0] * type_.rank, [-1] * type_.rank
     sizes[axis] = size
-    ends = (w.integers(each, DType.INT32) for each in (begin, sizes))
-    return w.add(Slice(), x, *ends, quantization=type_.quantization)
+    bounds = (w.integers(each, DType.INT32) for each in (begin, sizes))
+    return w.add(Slice(), x, *bounds, quantization=type_.quantization)
 
 
-def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:
+def _checked_indices(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:
     """Index rows with each limited column checked, in the first `rows` rows (all if None)."""
     *front, depth = w.types[at].shape
     if not limits:
@@ -72,14 +74,14 @@ def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> i
     return columns[0] if depth == 1 else w.add(Concat(len(front)), *columns)
 
 
-def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _slices(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """ScatterSlices: invalid updates get the index -1, which is skipped."""
-    op, (x, at, updates), counted = operation.op, operation.used, given[0]
+    op, (x, at, updates), counted = operation.op, operation.used, inputs[0]
     assert isinstance(op, ScatterSlices)
-    paired = _paired(w, at, updates, given[1:])
-    if paired is None:
+    matched = _matched(w, at, updates, inputs[1:])
+    if matched is None:
         return None
-    x, (at, updates, indices, _) = x if counted is None else counted.operand, paired
+    x, (at, updates, indices, _) = x if counted is None else counted.operand, matched
     type_, limits = w.types[at], {} if counted is None else {counted.axis: counted.count}
     if any(axis >= (type_.shape[-1] or 0) for axis in limits):
         return None
@@ -87,19 +89,19 @@ def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     if limits and (op.skips or type_.dtype not in (DType.INT32, DType.INT64)):
         return None
-    at = _below(w, at, limits, None if indices is None else indices.count)
+    at = _checked_indices(w, at, limits, None if indices is None else indices.count)
     if indices is not None:
         op, at = evolve(op, skips=True), w.filled(evolve(indices, operand=at), -1)
     return (first_of(w.add(op, x, at, updates, quantization=w.types[x].quantization), limits),)
 
 
-def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _sums(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """ScatterNd: invalid updates become zeros that are added at index 0."""
     at, updates, shape = operation.used
-    paired = _paired(w, at, updates, given[:2])
-    if given[2] is not None or paired is None:
+    matched = _matched(w, at, updates, inputs[:2])
+    if inputs[2] is not None or matched is None:
         return None
-    at, updates, indices, others = paired
+    at, updates, indices, counted_updates = matched
     type_, stored = w.types[at], w.types[updates]
     if stored.quantization is not None:
         return None
@@ -120,20 +122,20 @@ def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
         shape = w.constant(sizes)
     if 0 in sizes or (limits and type_.dtype not in (DType.INT32, DType.INT64)):
         return None
-    at = _below(w, at, limits, None if indices is None else indices.count)
-    if indices is not None and others is not None:
-        at, updates = w.zeroed(evolve(indices, operand=at)), w.zeroed(others)
+    at = _checked_indices(w, at, limits, None if indices is None else indices.count)
+    if indices is not None and counted_updates is not None:
+        at, updates = w.zeroed(evolve(indices, operand=at)), w.zeroed(counted_updates)
     return (first_of(w.add(operation.op, at, updates, shape), limits),)
 
 
-def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _elements(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """ScatterElements: invalid updates go to an extra last entry, which is cut off afterwards."""
-    op, (x, at, updates), counted = operation.op, operation.used, given[0]
+    op, (x, at, updates), counted = operation.op, operation.used, inputs[0]
     assert isinstance(op, ScatterElements)
-    paired = _paired(w, at, updates, given[1:])
-    if paired is None:
+    matched = _matched(w, at, updates, inputs[1:])
+    if matched is None:
         return None
-    x, (at, updates, indices, _) = x if counted is None else counted.operand, paired
+    x, (at, updates, indices, _) = x if counted is None else counted.operand, matched
     type_ = w.types[x]
     axis = normalize_axis(op.axis, type_.rank)
     size, limit = type_.shape[axis] or 0, {} if counted is None else {counted.axis: counted.count}
@@ -147,11 +149,11 @@ def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
         return (first_of(w.add(op, x, at, updates, quantization=type_.quantization), limit),)
     margins, begin = np.zeros((type_.rank, 2), np.int32), np.zeros(type_.rank, np.int32)
     margins[axis, 1] = 1
-    longer = w.add(Pad(), x, w.constant(margins), quantization=type_.quantization)
-    behind = w.filled(evolve(indices, operand=at), size)
-    put = w.add(op, longer, behind, updates, quantization=type_.quantization)
+    padded = w.add(Pad(), x, w.constant(margins), quantization=type_.quantization)
+    padded_indices = w.filled(evolve(indices, operand=at), size)
+    scattered = w.add(op, padded, padded_indices, updates, quantization=type_.quantization)
     sizes = w.integers(type_.shape, DType.INT32)
-    return (first_of(w.add(Slice(), put, w.constant(begin), sizes, quantization=type_.quantization), limit),)
+    return (first_of(w.add(Slice(), scattered, w.constant(begin), sizes, quantization=type_.quantization), limit),)
 
 
 SCATTERED: Mapping[type, Rule] = {ScatterSlices: _slices, ScatterNd: _sums, ScatterElements: _elements}

@@ -20,8 +20,8 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.trace import hint
 
-from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of, known_as
-from .extents import Cells, Extent, added, sure
+from .counting import MOST_SIZED, Counted, CountedInputs, CountedResults, Rule, Writer, existing, first_of
+from .extents import Cells, Extent, added, exactly
 from .reshaped import reshaped
 
 MOST_SLICED = 1 << 16
@@ -45,12 +45,12 @@ def number_at(w: Writer, row: int, at: int, found: Extent) -> int:
     return w.length(found, lambda: w.as_count(w.part(row, at, 1)))
 
 
-def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _range(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """The longest possible range; the numbers before the run's limit are valid."""
     start, limit, _ = operation.used
     first, last, step = (w.extents.one(i) for i in operation.used)
     kind = w.types[limit].dtype
-    if any(given) or kind not in (DType.INT32, DType.INT64) or first is None or last is None:
+    if any(inputs) or kind not in (DType.INT32, DType.INT64) or first is None or last is None:
         return None
     distance = added(last, first, -1)
     if step is None or step.exact != 1 or not 0 < distance.high <= MOST_SIZED:
@@ -64,27 +64,27 @@ def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
     return (Counted(numbers if first.exact == 0 else w.sum(numbers, start), count, 0, False),)
 
 
-def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _broadcast(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """A tensor broadcast to a shape with computed dimensions."""
     value, dims = operation.used if isinstance(operation.op, BroadcastTo) else operation.used[::-1]
     rank = w.types[dims].shape[0] if w.types[dims].rank == 1 else None
-    x = w.known.get(value)
+    x = w.counted.get(value)
     type_ = w.types[value if x is None else x.operand]
     found = None if rank is None else open_sizes(w, dims, rank)
     if found is None or rank is None or not type_.is_static:
         return None
     cells, unknown = found
     sizes, counts = [c.high for c in cells], {}
-    own = {} if x is None else {axis + rank - type_.rank: count for axis, count in x.axes.items()}
-    if not own.keys() <= set(unknown):
+    counted = {} if x is None else {axis + rank - type_.rank: count for axis, count in x.axes.items()}
+    if not counted.keys() <= set(unknown):
         return None
     for at in unknown:
-        behind = rank - at
-        if at in own:
-            counts[at], sizes[at] = own[at], type_.shape[-behind] or 0
-            if cells[at].terms != ((own[at], 1),) or cells[at].constant:
+        from_end = rank - at
+        if at in counted:
+            counts[at], sizes[at] = counted[at], type_.shape[-from_end] or 0
+            if cells[at].terms != ((counted[at], 1),) or cells[at].constant:
                 return None
-        elif type_.rank >= behind and type_.shape[-behind] != 1:
+        elif type_.rank >= from_end and type_.shape[-from_end] != 1:
             return None
         else:
             counts[at] = number_at(w, dims, at, cells[at])
@@ -93,32 +93,32 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
     return (first_of(whole, counts),)
 
 
-def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _tile(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """A tensor repeated the largest possible number of times along axes that are not counted."""
-    (x, multiples), counted = operation.used, given[0]
+    (x, multiples), counted = operation.used, inputs[0]
     whole, counts = (x, {}) if counted is None else (counted.operand, dict(counted.axes))
     type_ = w.types[whole]
     found = open_sizes(w, multiples, type_.rank)
-    if any(given[1:]) or found is None or 0 in type_.shape:
+    if any(inputs[1:]) or found is None or 0 in type_.shape:
         return None
     cells, unknown = found
     if any(cells[at].exact != 1 for at in counts):
         return None
     if any(c.high * ((type_.shape[at] or 0) if at in unknown else 1) > MOST_SIZED for at, c in enumerate(cells)):
         return None
-    most = w.integers([c.high for c in cells], DType.INT32)
+    most_repeats = w.integers([c.high for c in cells], DType.INT32)
     for at in unknown:
         number, size = number_at(w, multiples, at, cells[at]), type_.shape[at] or 0
         counts[at] = number if size == 1 else w.add(Binary(BinaryKind.MUL), number, w.number(size))
-    return (first_of(w.add(Tile(), whole, most, quantization=type_.quantization), counts),)
+    return (first_of(w.add(Tile(), whole, most_repeats, quantization=type_.quantization), counts),)
 
 
-def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _pad(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """Padding with a computed width at the end, or after valid entries, where it overwrites invalid ones."""
-    op, x, value = operation.op, given[0], operation.used[2] if len(operation.used) > 2 else None
+    op, x, value = operation.op, inputs[0], operation.used[2] if len(operation.used) > 2 else None
     whole, margins = operation.used[0] if x is None else x.operand, operation.used[1]
     type_, cells = w.types[whole], w.extents.of(operation.used[1])
-    if cells is None or cells.shape != (type_.rank, 2) or any(given[1:]) or 0 in type_.shape:
+    if cells is None or cells.shape != (type_.rank, 2) or any(inputs[1:]) or 0 in type_.shape:
         return None
     axes = {} if x is None else x.axes
     unknown = [a for a in range(type_.rank) if a in axes or any(c.exact is None for c in cells[a])]
@@ -129,16 +129,16 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
     totals: dict[int, Extent] = {}
     for axis in unknown:
         before, size = cells[axis][0].exact, type_.shape[axis] or 0
-        own = Extent(0, size, ((axes[axis], 1),)) if axis in axes else sure(size)
-        total = w.extents.bounded(added(added(own, cells[axis][1], 1), sure(before or 0), 1))
+        valid = Extent(0, size, ((axes[axis], 1),)) if axis in axes else exactly(size)
+        total = w.extents.bounded(added(added(valid, cells[axis][1], 1), exactly(before or 0), 1))
         if before is None or before < 0 or not 0 < total.high <= MOST_SIZED:
             return None
-        totals[axis], have = total, before + size
-        amounts[axis] = before, max(have, total.high) - have
-        sizes[axis] = -1 if have <= total.high else total.high
+        totals[axis], padded_size = total, before + size
+        amounts[axis] = before, max(padded_size, total.high) - padded_size
+        sizes[axis] = -1 if padded_size <= total.high else total.high
     if x is not None:
         stored = w.like(type_, 0) if value is None else w.add(Reshape(()), value)
-        whole = w.add(Select(), w.inside(x), whole, stored)
+        whole = w.add(Select(), w.valid_mask(x), whole, stored)
     whole = w.add(op, whole, w.constant(amounts), *(() if value is None else (value,)))
     if any(size >= 0 for size in sizes):
         begin = w.constant(np.zeros(type_.rank, np.int32))
@@ -147,30 +147,30 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
     for axis, total in totals.items():
         margin = w.as_count(w.part(flat, 2 * axis + 1, 1))
         checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # checks that it is not negative
-        number = w.sum(w.sum(checked, _own_count(w, axes, type_, axis)), w.number(int(amounts[axis, 0])))
+        number = w.sum(w.sum(checked, _valid_count(w, axes, type_, axis)), w.number(int(amounts[axis, 0])))
         if total.exact is not None:
-            whole = w.if_sure(whole, axis, number, total.exact)
+            whole = w.require_length(whole, axis, number, total.exact)
             continue
         if w.extents.bounded(cells[axis][1]).low < 0:  # equal sums do not imply that this was checked
             total = evolve(total, terms=None)
-        counts[axis] = w.length(total, known_as(number))
+        counts[axis] = w.length(total, existing(number))
     return (first_of(whole, counts),)
 
 
-def _own_count(w: Writer, axes: Mapping[int, int], type_: TensorType, axis: int) -> int:
+def _valid_count(w: Writer, axes: Mapping[int, int], type_: TensorType, axis: int) -> int:
     """The number of valid entries along an axis."""
     return axes[axis] if axis in axes else w.number(type_.shape[axis] or 0)
 
 
-def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _strided_slice(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """A slice with run-time bounds along some axes: entries from its begin on are moved to the front."""
     op, (x, begin, end, strides) = operation.op, operation.used
     assert isinstance(op, StridedSlice)
-    counted = given[0]
+    counted = inputs[0]
     whole = x if counted is None else counted.operand
     type_, step = w.types[whole], w.types[strides].value
-    strange = op.ellipsis_mask | op.new_axis_mask or op.offset
-    if any(given[1:]) or strange or step is None or 0 in type_.shape:
+    unsupported = op.ellipsis_mask | op.new_axis_mask or op.offset
+    if any(inputs[1:]) or unsupported or step is None or 0 in type_.shape:
         return None
     low, high = (w.extents.of(i) for i in (begin, end))
     if low is None or high is None or low.shape != step.shape or high.shape != step.shape:
@@ -179,8 +179,8 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
     open_ = [a for a in range(step.size) if a in axes or _is_open(op, a, low, high)]
     if not open_ or any(step.reshape(-1)[a] != 1 for a in open_):
         return None
-    gone = [a for a in range(step.size) if op.shrink_axis_mask >> a & 1]
-    if counted is None and hint(type_.nbytes) > MOST_SLICED and not set(open_) <= set(gone):
+    removed = [a for a in range(step.size) if op.shrink_axis_mask >> a & 1]
+    if counted is None and hint(type_.nbytes) > MOST_SLICED and not set(open_) <= set(removed):
         return None
     masks = op.begin_mask & op.end_mask & ~op.shrink_axis_mask
     whole_axes = {*open_, *(a for a in range(step.size) if masks >> a & 1 and step.reshape(-1)[a] == 1)}
@@ -188,26 +188,26 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
     if len(whole_axes) < step.size:
         bounds = [[0 if a in open_ else c.low for a, c in enumerate(cells)] for cells in (low, high)]
         shrunk = op.shrink_axis_mask & ~opened
-        rest = StridedSlice(op.begin_mask | opened, op.end_mask | opened, shrink_axis_mask=shrunk)
+        known_slice = StridedSlice(op.begin_mask | opened, op.end_mask | opened, shrink_axis_mask=shrunk)
         numbers = [w.integers(b) for b in bounds] + [w.constant(step.astype(np.int64))]
-        whole = w.add(rest, whole, *numbers, quantization=type_.quantization)
-    counts = {a - len(gone): n for a, n in axes.items() if a >= step.size}
+        whole = w.add(known_slice, whole, *numbers, quantization=type_.quantization)
+    counts = {a - len(removed): n for a, n in axes.items() if a >= step.size}
     for axis in reversed(open_):  # so that removing an axis does not renumber those still to come
-        size, at = type_.shape[axis] or 0, axis - sum(a < axis for a in gone if a not in open_)
-        count = _own_count(w, axes, type_, axis)
-        if axis in gone:
+        size, at = type_.shape[axis] or 0, axis - sum(a < axis for a in removed if a not in open_)
+        count = _valid_count(w, axes, type_, axis)
+        if axis in removed:
             place = w.add(Within(), _clip(w, begin, axis, count, clipped=False), count)
             whole = w.add(Gather(at), whole, place, quantization=type_.quantization)
             continue
-        left = axis - sum(a < axis for a in gone)
+        result_axis = axis - sum(a < axis for a in removed)
         last = count if op.end_mask >> axis & 1 else _clip(w, end, axis, count)
         if op.begin_mask >> axis & 1 or low[axis].exact == 0:
-            counts[left] = last
+            counts[result_axis] = last
             continue
         first = _clip(w, begin, axis, count)
         number = w.add(Binary(BinaryKind.SUB), last, first)
-        counts[left] = w.add(Binary(BinaryKind.MAXIMUM), number, w.number(0))
-        whole = _from(w, whole, at, first, size)
+        counts[result_axis] = w.add(Binary(BinaryKind.MAXIMUM), number, w.number(0))
+        whole = _from_index(w, whole, at, first, size)
     return (first_of(whole, counts),)
 
 
@@ -219,7 +219,7 @@ def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:
     return not (begins and (op.end_mask >> axis & 1 or high[axis].exact is not None))
 
 
-def _from(w: Writer, x: int, axis: int, first: int, size: int) -> int:
+def _from_index(w: Writer, x: int, axis: int, first: int, size: int) -> int:
     """The entries of a tensor from `first` on, padded by repeating the last one."""
     places = w.sum(w.numbers(size), first)
     places = w.add(Binary(BinaryKind.MINIMUM), places, w.number(size - 1))
@@ -229,23 +229,23 @@ def _from(w: Writer, x: int, axis: int, first: int, size: int) -> int:
 def _clip(w: Writer, bounds: int, axis: int, count: int, *, clipped: bool = True) -> int:
     """A bound of a slice as an index, clipped to 0 .. count; a negative bound counts from the end."""
     found = w.as_count(w.part(bounds, axis, 1))
-    below = w.add(Comparison(ComparisonKind.LESS), found, w.number(0))
-    found = w.add(Select(), below, w.sum(found, count), found)
+    is_negative = w.add(Comparison(ComparisonKind.LESS), found, w.number(0))
+    found = w.add(Select(), is_negative, w.sum(found, count), found)
     if not clipped:
         return found
     found = w.add(Binary(BinaryKind.MAXIMUM), found, w.number(0))
     return w.add(Binary(BinaryKind.MINIMUM), found, count)
 
 
-def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _slice(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """A slice with computed begins and sizes, which must be in range."""
     x, begin, size = operation.used
-    counted = given[0]
+    counted = inputs[0]
     whole = x if counted is None else counted.operand
     type_ = w.types[whole]
     low, sizes = (w.extents.of(i) for i in (begin, size))
-    large = counted is None and hint(type_.nbytes) > MOST_SLICED
-    if any(given[1:]) or low is None or sizes is None or large or 0 in type_.shape:
+    is_large = counted is None and hint(type_.nbytes) > MOST_SLICED
+    if any(inputs[1:]) or low is None or sizes is None or is_large or 0 in type_.shape:
         return None
     if low.shape != (type_.rank,) or sizes.shape != (type_.rank,):
         return None
@@ -255,15 +255,17 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     if any(a not in open_ and (low[a].low or sizes[a].low not in (-1, type_.shape[a])) for a in range(type_.rank)):
         begins = w.integers([0 if a in open_ else c.low for a, c in enumerate(low)])
-        rest = w.integers([-1 if a in open_ else c.low for a, c in enumerate(sizes)])
-        whole = w.add(Slice(), whole, begins, rest, quantization=type_.quantization)
+        known_sizes = w.integers([-1 if a in open_ else c.low for a, c in enumerate(sizes)])
+        whole = w.add(Slice(), whole, begins, known_sizes, quantization=type_.quantization)
     counts = {}
     for axis in open_:
-        there, entries, exact = _own_count(w, axes, type_, axis), type_.shape[axis] or 0, sizes[axis].exact
-        first = w.add(Within(inclusive=True), w.as_count(w.part(begin, axis, 1)), there)
-        left = w.add(Binary(BinaryKind.SUB), there, first)
-        whole = whole if low[axis].exact == 0 else _from(w, whole, axis, first, entries)
-        number = left if exact == -1 else w.add(Within(inclusive=True), w.as_count(w.part(size, axis, 1)), left)
+        valid, entries, exact = _valid_count(w, axes, type_, axis), type_.shape[axis] or 0, sizes[axis].exact
+        first = w.add(Within(inclusive=True), w.as_count(w.part(begin, axis, 1)), valid)
+        available = w.add(Binary(BinaryKind.SUB), valid, first)
+        whole = whole if low[axis].exact == 0 else _from_index(w, whole, axis, first, entries)
+        number = (
+            available if exact == -1 else w.add(Within(inclusive=True), w.as_count(w.part(size, axis, 1)), available)
+        )
         if exact is None or exact == -1:
             counts[axis] = number
             continue
@@ -272,16 +274,16 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
         kept = [exact if a == axis else -1 for a in range(type_.rank)]
         zeros = w.constant(np.zeros(type_.rank, np.int64))
         whole = w.add(Slice(), whole, zeros, w.integers(kept), quantization=type_.quantization)
-        whole = w.if_sure(whole, axis, number, exact)
+        whole = w.require_length(whole, axis, number, exact)
     return (first_of(whole, counts),)
 
 
-def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _split(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """Consecutive parts of computed sizes."""
     op, (x, sizes, along) = operation.op, operation.used
     assert isinstance(op, SplitV)
     type_, axis, cells = w.types[x], w.types[along].value, w.extents.of(sizes)
-    if any(given) or axis is None or cells is None or cells.shape != (op.count,) or hint(type_.nbytes) > MOST_SLICED:
+    if any(inputs) or axis is None or cells is None or cells.shape != (op.count,) or hint(type_.nbytes) > MOST_SLICED:
         return None
     if all(c.exact is not None for c in cells) or any(c.low < 0 and c.exact != -1 for c in cells) or 0 in type_.shape:
         return None
@@ -290,42 +292,50 @@ def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
     at = normalize_axis(int(axis.reshape(-1)[0]), type_.rank)
     size = type_.shape[at] or 0
     numbers = [w.as_count(w.part(sizes, i, 1)) for i in range(op.count)]
-    left = w.number(size)
+    remainder = w.number(size)
     for number, cell in zip(numbers, cells, strict=True):
         if cell.exact != -1:
-            left = w.add(Binary(BinaryKind.SUB), left, number)
-    rest = [i for i, c in enumerate(cells) if c.exact == -1]
-    left = w.add(Within(inclusive=True), left, w.number(size if rest else 0))  # the remainder, 0 unless one size is -1
-    for i in rest:
-        numbers[i] = left
-    first, found = (w.number(0) if rest else left), []
+            remainder = w.add(Binary(BinaryKind.SUB), remainder, number)
+    inferred = [i for i, c in enumerate(cells) if c.exact == -1]
+    remainder = w.add(
+        Within(inclusive=True), remainder, w.number(size if inferred else 0)
+    )  # the remainder, 0 unless one size is -1
+    for i in inferred:
+        numbers[i] = remainder
+    first, found = (w.number(0) if inferred else remainder), []
     for number in numbers:
         count = w.add(Within(inclusive=True), number, w.number(size))
-        found.append(Counted(_from(w, x, at, first, size), count, at, False))
+        found.append(Counted(_from_index(w, x, at, first, size), count, at, False))
         first = w.sum(first, count)
     return tuple(found)
 
 
-def _hot(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _one_hot(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """One-hot rows of the largest possible depth."""
     op, (indices, depth, on, off) = operation.op, operation.used
     assert isinstance(op, OneHot)
-    most, type_ = w.extents.one(depth), w.types[indices]
-    if any(given) or most is None or most.exact is not None or not 0 < most.high <= MOST_SIZED or 0 in type_.shape:
+    depth_extent, type_ = w.extents.one(depth), w.types[indices]
+    if (
+        any(inputs)
+        or depth_extent is None
+        or depth_extent.exact is not None
+        or not 0 < depth_extent.high <= MOST_SIZED
+        or 0 in type_.shape
+    ):
         return None
-    count = w.length(most, lambda: w.as_count(depth))
-    whole = w.add(op, indices, w.integers(most.high, DType.INT32), on, off)
+    count = w.length(depth_extent, lambda: w.as_count(depth))
+    whole = w.add(op, indices, w.integers(depth_extent.high, DType.INT32), on, off)
     return (Counted(whole, count, normalize_axis(op.axis, type_.rank + 1), False),)
 
 
 SIZED: Mapping[type[Op], Rule] = {
     Range: _range,
-    **dict.fromkeys((Fill, BroadcastTo), _filled),
-    Tile: _tiled,
-    Pad: _padded,
+    **dict.fromkeys((Fill, BroadcastTo), _broadcast),
+    Tile: _tile,
+    Pad: _pad,
     Reshape: reshaped,
-    StridedSlice: _sliced,
-    Slice: _cut,
-    SplitV: _parts,
-    OneHot: _hot,
+    StridedSlice: _strided_slice,
+    Slice: _slice,
+    SplitV: _split,
+    OneHot: _one_hot,
 }

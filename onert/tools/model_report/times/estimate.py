@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from onert.backend import Backend, Group, Routine
-from onert.compiler.rewrite.trip_counts import trips
+from onert.compiler.rewrite.trip_counts import most_trips
 from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION, traffic
 from onert.ir import CallTypes, Op, Subgraph, TensorType
 from onert.ir.analysis.cost import cost
@@ -115,7 +115,7 @@ def _group(operations: Iterable[tuple[Op, CallTypes]], nbytes: int, machine: Map
 
 def _rounds(op: Loop, types: CallTypes) -> int:
     """The trip count of a loop if its counter determines it, otherwise (or if it is probably only a bound) 1."""
-    found = trips(op.condition, op.body, [t for t in types.inputs if t is not None])
+    found = most_trips(op.condition, op.body, [t for t in types.inputs if t is not None])
     return found if found is not None and found <= MOST_ROUNDS else 1
 
 

@@ -19,7 +19,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Bitcast
 from onert.ir.shape import static
 
-from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of
+from .counting import MOST_SIZED, Counted, CountedInputs, CountedResults, Rule, Writer, first_of
 from .sized import number_at, open_sizes
 
 
@@ -27,23 +27,23 @@ def _times(w: Writer, a: int, b: int) -> int:
     return w.add(Binary(BinaryKind.MUL), a, b)
 
 
-def _fours(w: Writer, count: int) -> int:
+def _blocks_of_four(w: Writer, count: int) -> int:
     """The number of blocks of four for a count, rounded up."""
     return w.add(Binary(BinaryKind.FLOOR_DIV), w.sum(count, w.number(3)), w.number(4))
 
 
-def _moved_on(w: Writer, state: int, blocks: int) -> int:
+def _advanced(w: Writer, state: int, blocks: int) -> int:
     """The state of a generator advanced by a number of blocks."""
     steps = _times(w, w.constant(np.array([0, 1, 0], np.int64)), blocks)
     return w.add(Bitcast(DType.UINT64), w.sum(w.add(Bitcast(DType.INT64), state), steps))
 
 
-def _numbers(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _numbers(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """Random numbers of a computed shape. They are consecutive in the run's actual shape, so unless only the first axis
     is counted, each is gathered by its position there."""
     state, dims = operation.used
     type_ = w.types[dims]
-    found = None if any(given) or type_.rank != 1 else open_sizes(w, dims, type_.shape[0] or 0)
+    found = None if any(inputs) or type_.rank != 1 else open_sizes(w, dims, type_.shape[0] or 0)
     if found is None:
         return None
     cells, unknown = found
@@ -63,16 +63,16 @@ def _numbers(w: Writer, operation: Operation, given: Given) -> Written | None:
             places = w.sum(_times(w, places, length), w.constant(more))
         whole = w.add(Gather(0), numbers, places)
     drawn = reduce(partial(_times, w), lengths)
-    return _moved_on(w, state, _fours(w, drawn)), first_of(whole, counts)
+    return _advanced(w, state, _blocks_of_four(w, drawn)), first_of(whole, counts)
 
 
-def _classes(w: Writer, operation: Operation, given: Given) -> Written | None:
+def _classes(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """Random classes: invalid classes get the logit -inf and are never drawn; invalid rows get equal logits."""
-    op, (state, logits, samples), counted = operation.op, operation.used, given[1]
+    op, (state, logits, samples), counted = operation.op, operation.used, inputs[1]
     axes = {} if counted is None else counted.axes
     whole = logits if counted is None else counted.operand
     batch, count = static(w.types[whole].shape)[0], w.extents.one(samples)
-    if given[0] or given[2] or count is None or not 0 < count.high <= MOST_SIZED:
+    if inputs[0] or inputs[2] or count is None or not 0 < count.high <= MOST_SIZED:
         return None
     if count.exact is None and batch != 1:
         return None
@@ -83,9 +83,9 @@ def _classes(w: Writer, operation: Operation, given: Given) -> Written | None:
     each = w.length(count, lambda: w.as_count(samples))
     counts = {at: n for at, n in ((0, axes.get(0)), (1, None if count.exact else each)) if n is not None}
     blocks = _times(
-        w, _times(w, _fours(w, each), axes.get(0, w.number(batch))), w.number(MultinomialFrom.reserved(1, 4))
+        w, _times(w, _blocks_of_four(w, each), axes.get(0, w.number(batch))), w.number(MultinomialFrom.reserved(1, 4))
     )
-    return _moved_on(w, state, blocks), first_of(classes, counts)
+    return _advanced(w, state, blocks), first_of(classes, counts)
 
 
-DRAWN: Mapping[type[Op], Rule] = {RandomFrom: _numbers, MultinomialFrom: _classes}
+RANDOM: Mapping[type[Op], Rule] = {RandomFrom: _numbers, MultinomialFrom: _classes}
