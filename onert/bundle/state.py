@@ -8,7 +8,7 @@ from attrs import evolve
 
 from onert.backend import Backend, Beginning, Sequence, Settings
 from onert.compiler.routine import Plan
-from onert.compiler.state.in_place import records
+from onert.compiler.state.in_place import saved_parts
 from onert.ir import CompileError, DType, Operand, Operation, Resource, Subgraph, TensorType
 from onert.ir.ops.data_movement.part_update import Update
 
@@ -63,7 +63,7 @@ def undoing(
     """
     graph, roots = planned.lowered.subgraph, dict(planned.updates.roots)
     operands, operations = list(graph.operands), list(graph.operations)
-    for update, record in sorted(records(graph).items(), reverse=True):
+    for update, record in sorted(saved_parts(graph).items(), reverse=True):
         operation = graph.operations[update]
         (made,) = operation.outputs
         if update not in planned.updates.updates:

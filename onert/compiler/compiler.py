@@ -37,7 +37,7 @@ from onert.ir.shape import static
 from .entry_signature import Entry, enter
 from .extension import load_extensions
 from .lengths import Lengths
-from .limits import STEPS, Limits, bytes_of_ends, limits, spend_operations, steps
+from .limits import STEPS, Limits, io_bytes, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
@@ -47,13 +47,13 @@ from .routine import compile_routine
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
-COMPILED_ALONE = 1
+COMPILED_BEFORE_RECIPES = 1
 """How many programs for new lengths are compiled individually before a recipe is built: these need the least memory."""
 
 WatchModel = Callable[[int, str, Subgraph], None]
 """Called with the index of a subgraph, the name of a pass that changed it, and the changed subgraph."""
 
-KEPT_PROGRAMS, MOST_KEPT, KEPT_BYTES = 8, 32, 256 << 20
+CACHED_PROGRAMS, MOST_CACHED, CACHED_BYTES = 8, 32, 256 << 20
 """How many programs for different input shapes stay cached (the most recently used): at least the first number, and for
 small models up to the second while their constants, if nothing is shared, fit in this many bytes."""
 
@@ -105,11 +105,11 @@ class Compilation:
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
         self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
-        self.alone = 0
+        self.without_recipe = 0
         self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
         self.before_recipes: set[tuple[tuple[Shape, Shape], ...]] = set()  # keys of programs older than any recipe
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
-        self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
+        self.capacity = min(MOST_CACHED, max(CACHED_PROGRAMS, CACHED_BYTES // max(1, constants)))
 
     def first(self) -> Program:
         """The program for the input shapes of the options. Raises CompileError or BackendError if that fails."""
@@ -119,9 +119,9 @@ class Compilation:
         """The program in which some inputs, by position, have other shapes."""
         if self.lengths.first is None:  # the first program may have been compiled by another process
             self.lengths.begin(self.entry.reshaped(self.shapes))
-        given = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
+        changed = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
         self.measure_no_more()
-        return self.program({**self.shapes, **given})
+        return self.program({**self.shapes, **changed})
 
     def measure_no_more(self) -> None:
         """Stop tuning: programs for changed shapes use cached measurements instead of making the caller wait."""
@@ -135,34 +135,34 @@ class Compilation:
         # interrupted thread, or in a forked child.
         program = self.programs.get(entry.shapes)
         if program is None or entry.shapes in self.before_recipes:
-            made = self.by_recipe(entry, shapes)
-            if made is None and not self.recipes:
+            derived = self.by_recipe(entry, shapes)
+            if derived is None and not self.recipes:
                 self.before_recipes.add(entry.shapes)
             else:
                 self.before_recipes.discard(entry.shapes)
-            program = made or program or self.compiled(entry, shapes)
+            program = derived or program or self.compiled(entry, shapes)
         self.programs.pop(entry.shapes, None)
         self.programs[entry.shapes] = program
-        for oldest in tuple(self.programs)[: -self.kept]:
+        for oldest in tuple(self.programs)[: -self.capacity]:
             self.programs.pop(oldest, None)
             self.before_recipes.discard(oldest)
         return program
 
     def by_recipe(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program | None:
         """The program for possibly new lengths, derived from a recipe; None if it has to be compiled individually."""
-        alone = self.watch is None and self.measured is None and not self.options.graph_dot_dump
-        opened = self.lengths.opened(entry) if alone else None
-        if not opened or self.alone < COMPILED_ALONE:
-            self.alone += bool(opened)
+        uses_recipes = self.watch is None and self.measured is None and not self.options.graph_dot_dump
+        opened = self.lengths.opened(entry) if uses_recipes else None
+        if not opened or self.without_recipe < COMPILED_BEFORE_RECIPES:
+            self.without_recipe += bool(opened)
             return None
-        given = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]
-        lengths = tuple(given[at][axis] for at, axis in opened)
+        declared = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]
+        lengths = tuple(declared[at][axis] for at, axis in opened)
 
         def compiled(symbols: tuple[int, ...]) -> Program:
             named = dict(zip(opened, symbols, strict=True))
             symbolic = {
                 at: tuple(named.get((at, axis), d) for axis, d in enumerate(static(shape)))
-                for at, shape in enumerate(given)
+                for at, shape in enumerate(declared)
             }
             return self.compiled(self.entry.reshaped(symbolic), symbolic, symbolic=True)
 
@@ -177,9 +177,9 @@ class Compilation:
         """A function that returns programs for other shapes than those of the given entry."""
 
         def specialize(other: Mapping[int, tuple[int, ...]]) -> Program:
-            given = {entry.position(position): tuple(shape) for position, shape in other.items()}
+            changed = {entry.position(position): tuple(shape) for position, shape in other.items()}
             self.measure_no_more()
-            return self.program({**shapes, **given})
+            return self.program({**shapes, **changed})
 
         return specialize
 
@@ -189,8 +189,8 @@ class Compilation:
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
         if not symbolic:  # checked before tables of that length are built
-            ends = Budget(allowed.memory, CompileError, "bytes")
-            ends.spend(bytes_of_ends(entry.subgraph), f"{self.name}: allocating its inputs and outputs (max_memory)")
+            io_budget = Budget(allowed.memory, CompileError, "bytes")
+            io_budget.spend(io_bytes(entry.subgraph), f"{self.name}: allocating its inputs and outputs (max_memory)")
         inputs = entry.inputs
         entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
@@ -257,11 +257,11 @@ def _require_known(options: Options, backends: Sequence[Backend]) -> None:
     """Raise OptionError for unknown passes in `disabled_passes`, and for settings that no backend has."""
     passes = pass_names(load_extensions(options.extensions)) if options.disabled_passes else ()
     settings = sorted({name for backend in backends for name in backend.extra})
-    for option, given, known in (
+    for option, chosen, known in (
         ("disabled_passes", sorted(options.disabled_passes), passes),
         ("extra", list(options.extra), settings),
     ):
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in chosen if name not in known]
         if unknown:
             raise OptionError(option, f"has {', '.join(map(repr, unknown))}, allowed: {', '.join(known) or 'none'}")
 
@@ -278,12 +278,12 @@ def _size(model: Subgraphs) -> int:
     return 20 * sum(len(graph.operands) + len(graph.operations) for graph in model.subgraphs)
 
 
-def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits) -> Subgraphs:
+def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: Limits) -> Subgraphs:
     """The model after type inference and the passes. Raises CompileError if an operation rejects the input shapes.
 
     Subgraphs that are no longer called are emptied.
     """
-    chosen, options, backends, watch = asked.choices, asked.options, asked.backends, asked.watch
+    chosen, options, backends, watch = compilation.choices, compilation.options, compilation.backends, compilation.watch
     preferred = next((backend for backend in backends if not backend.single), None)
     extensions = load_extensions(options.extensions)
 
@@ -293,19 +293,19 @@ def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits)
     try:
         model = _with_variables(infer_model(entry.model, entry.index, budget=budget), entry.index)
         found: dict[int, Subgraph] = {}
-        waiting = [entry.index]
-        while waiting:
-            index = waiting.pop()
+        pending = [entry.index]
+        while pending:
+            index = pending.pop()
             spend_operations(budget, model[index])
-            own = chosen if index == entry.index else evolve(chosen, by_location={})
-            supports = partial(support, backends=backends, chosen=own)
-            entered = index == entry.index
+            choices_ = chosen if index == entry.index else evolve(chosen, by_location={})
+            supports = partial(support, backends=backends, chosen=choices_)
+            is_entry = index == entry.index
             on_change = None if watch is None else partial(watch, index)
             found[index] = optimize(
-                model[index], options, model, runs, allowed.work, supports, extensions, entered, on_change
+                model[index], options, model, runs, allowed.work, supports, extensions, is_entry, on_change
             )
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
-            waiting += sorted(called - found.keys())
+            pending += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())
         return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
     except ModelError as error:

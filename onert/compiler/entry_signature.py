@@ -109,12 +109,12 @@ def enter(model: Subgraphs, signature: str | None) -> Entry:
         index,
         input_names,
         output_names,
-        other_names(input_names, _called(graph, graph.inputs, [s.inputs for s in signatures])),
-        other_names(output_names, _called(graph, graph.outputs, [s.outputs for s in signatures])),
+        other_names(input_names, _file_names(graph, graph.inputs, [s.inputs for s in signatures])),
+        other_names(output_names, _file_names(graph, graph.outputs, [s.outputs for s in signatures])),
     )
 
 
-def _called(
+def _file_names(
     graph: Subgraph, operands: Sequence[int], signatures: Sequence[Sequence[SignatureTensor]]
 ) -> Iterator[tuple[int, str]]:
     """Positions with their names in the file: those of the signatures, then the tensor names."""
@@ -129,20 +129,22 @@ def _called(
         yield position, graph.operands[operand].name
 
 
-def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
+def _names(
+    graph: Subgraph, operands: Sequence[int], signature: Sequence[SignatureTensor], side: str
+) -> tuple[str, ...]:
     """A unique name for each operand: from the signature, from the tensor, or made from its position."""
-    called: dict[int, list[str]] = {}
-    for tensor in reversed(given):
-        called.setdefault(tensor.operand, []).append(tensor.name)
+    names_of: dict[int, list[str]] = {}
+    for tensor in reversed(signature):
+        names_of.setdefault(tensor.operand, []).append(tensor.name)
     found: dict[str, int] = {}
     counts: dict[str, int] = {}
     for position, operand in enumerate(operands):
-        waiting = called.get(operand)
-        wanted = waiting.pop() if waiting else graph.operands[operand].name or f"{side}_{position}"
-        name = wanted
+        remaining = names_of.get(operand)
+        preferred = remaining.pop() if remaining else graph.operands[operand].name or f"{side}_{position}"
+        name = preferred
         while name in found:
-            count = counts[wanted] = counts.get(wanted, 0) + 1
-            name = f"{wanted}_{count}"
+            count = counts[preferred] = counts.get(preferred, 0) + 1
+            name = f"{preferred}_{count}"
         found[name] = position
     return tuple(found)
 
@@ -162,12 +164,12 @@ def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
 
     All subgraphs keep their numbers, so that programs of several signatures, and messages, refer to the file's numbers.
     """
-    found, waiting = {entry}, [entry]
-    while waiting:
-        for operation in model[waiting.pop()].operations:
+    found, pending = {entry}, [entry]
+    while pending:
+        for operation in model[pending.pop()].operations:
             new = set(operation.op.subgraphs) - found
             found |= new
-            waiting += new
+            pending += new
     if len(found) == len(model):
         return model
     empty = Subgraph((), (), (), ())

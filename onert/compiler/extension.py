@@ -81,7 +81,7 @@ def _installed(name: str) -> str:
 def passes_of(extensions: Iterable[Extension]) -> tuple[Pass, ...]:
     """The passes of extensions. Any failure in one becomes a CompileError that names it."""
     passes = (each for extension in extensions for each in extension.passes)
-    return tuple(evolve(each, rewrite=_named(each.rewrite, f"pass {each.name}", Subgraph)) for each in passes)
+    return tuple(evolve(each, rewrite=_wrapped(each.rewrite, f"pass {each.name}", Subgraph)) for each in passes)
 
 
 def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]], tuple[Decomposition, ...]]:
@@ -93,22 +93,22 @@ def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]],
     def find(kind: type[Op]) -> tuple[Decomposition, ...]:
         name = f"decomposition of {kind.__name__}"
         others = (each for extension in added for each in extension.decompositions.get(kind, ()))
-        named = (
-            evolve(d, why_not=_named(d.why_not, name, str, NoneType), write=_named(d.write, name, Sequence))
+        wrapped = (
+            evolve(d, why_not=_wrapped(d.why_not, name, str, NoneType), write=_wrapped(d.write, name, Sequence))
             for d in others
         )
-        return (*decompositions(kind), *named)
+        return (*decompositions(kind), *wrapped)
 
     return find
 
 
-def _named(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Callable[..., Any]:
+def _wrapped(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Callable[..., Any]:
     """Wrap a third-party function: an exception, or a result of none of these types, becomes a CompileError."""
 
     @wraps(function)
-    def called(*given: Any) -> Any:
+    def called(*arguments: Any) -> Any:
         try:
-            found = function(*given)
+            found = function(*arguments)
         except OnertError:
             raise
         except Exception as error:

@@ -13,13 +13,13 @@ from onert.ir import BackendError, Effect, OnertError
 
 from .partition import Part
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 def fuse(part: Part, settings: Settings) -> Part:
     """The part with its operations grouped by its backend. Raises BackendError if the groups are invalid."""
     sequence, backend = part.sequence, part.backend
-    groups = _ask(backend, sequence, lambda: backend.fuse(sequence, settings))
+    groups = _call(backend, sequence, lambda: backend.fuse(sequence, settings))
     _check(backend, sequence, groups)
     return evolve(part, sequence=evolve(sequence, groups=groups))
 
@@ -27,17 +27,18 @@ def fuse(part: Part, settings: Settings) -> Part:
 def generate(parts: Sequence[Part], settings: Sequence[Settings]) -> tuple[Step, ...]:
     """The kernels in the order of the parts. Raises BackendError, naming backend and operations, if one fails."""
     return tuple(
-        Step(part.backend.name, part.sequence, _kernel(part, own)) for part, own in zip(parts, settings, strict=True)
+        Step(part.backend.name, part.sequence, _kernel(part, part_settings))
+        for part, part_settings in zip(parts, settings, strict=True)
     )
 
 
 def _kernel(part: Part, settings: Settings) -> Kernel:
-    return _ask(part.backend, part.sequence, lambda: part.backend.generate(part.sequence, settings))
+    return _call(part.backend, part.sequence, lambda: part.backend.generate(part.sequence, settings))
 
 
-def _ask(backend: Backend, sequence: OperationSequence, question: Callable[[], Answer]) -> Answer:
+def _call(backend: Backend, sequence: OperationSequence, function: Callable[[], Result]) -> Result:
     try:
-        return question()
+        return function()
     except OnertError:
         raise
     except Exception as error:  # third-party code: report any exception under the backend's name
@@ -54,20 +55,20 @@ def _range(sequence: OperationSequence) -> str:
 def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, ...]) -> None:
     """Raise BackendError for groups that are incomplete, wrongly ordered, or do not store what is read elsewhere."""
     subgraph = sequence.subgraph
-    said = [at for group in groups for at in group.operations]
-    if sorted(said) != sorted(sequence.operations):
+    grouped = [at for group in groups for at in group.operations]
+    if sorted(grouped) != sorted(sequence.operations):
         raise BackendError(
-            f"backend {backend.name} groups operations {said}, expected each of {list(sequence.operations)} once"
+            f"backend {backend.name} groups operations {grouped}, expected each of {list(sequence.operations)} once"
         )
-    if [at for at in said if _has_effect(sequence, at)] != [
+    if [at for at in grouped if _has_effect(sequence, at)] != [
         at for at in sequence.operations if _has_effect(sequence, at)
     ]:
         raise BackendError(f"backend {backend.name} changes the order of operations with effects")
-    missing = {o for at in said for o in subgraph.operations[at].outputs}
-    leaving = frozenset(sequence.outputs)
+    missing = {o for at in grouped for o in subgraph.operations[at].outputs}
+    stored = frozenset(sequence.outputs)
     for group in groups:
         inside = frozenset(group.operations)
-        made = [o for at in group.operations for o in subgraph.operations[at].outputs]
+        results = [o for at in group.operations for o in subgraph.operations[at].outputs]
         for at in group.operations:
             if not missing.isdisjoint(subgraph.operations[at].used):
                 raise BackendError(
@@ -75,7 +76,7 @@ def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, .
                 )
             missing.difference_update(subgraph.operations[at].outputs)
         for operand in group.unstored:
-            if operand not in made or operand in leaving or not inside.issuperset(subgraph.uses.get(operand, ())):
+            if operand not in results or operand in stored or not inside.issuperset(subgraph.uses.get(operand, ())):
                 raise BackendError(
                     f"backend {backend.name} does not store {subgraph.label(operand)}, which is read outside its group"
                 )

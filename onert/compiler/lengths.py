@@ -13,7 +13,7 @@ from .extension import load_extensions
 from .options import Options
 from .pipeline import simplified
 
-MOST_KINDS = 8
+MOST_OPEN_SETS = 8
 """For how many sets of changing dimensions a model is simplified, as ever more dimensions turn out to change."""
 
 
@@ -33,17 +33,17 @@ class Lengths:
         """The input shapes that later ones are compared with; None if nothing was compiled yet."""
         self._open: frozenset[tuple[int, int]] = frozenset()
         self._simplified: Subgraph | None = None
-        self._kinds = 0
+        self._open_sets = 0
 
     def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
         """The dimensions that are known to change, as pairs of input position and axis. None if the entry's ranks
         differ from the first entry's, if it is the first and nothing has changed yet, or if simplification failed."""
-        given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
+        shapes = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
         first = self.first
         if first is None or any(None in shape for shape in first):
             return None
-        if first != given:
-            if not _changed(first, given):
+        if first != shapes:
+            if not _changed(first, shapes):
                 return None
             self.simplified(entry)
         return None if self._simplified is None else tuple(sorted(self._open))
@@ -51,7 +51,7 @@ class Lengths:
     def with_symbols(self, entry: Entry) -> Entry:
         """The simplified entry, like `simplified`, for an entry with symbolic open dimensions."""
         assert self._simplified is not None
-        return self._entered(self._simplified, entry)
+        return self._with_graph(self._simplified, entry)
 
     def begin(self, entry: Entry) -> None:
         """Record an entry's shapes as the first, unless fully known shapes are already recorded."""
@@ -62,24 +62,24 @@ class Lengths:
         """An equivalent entry with less left to do, or the given one (this entry reshaped) if there is none."""
         self.begin(entry)
         assert self.first is not None
-        given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
-        changed = _changed(self.first, given)
+        shapes = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
+        changed = _changed(self.first, shapes)
         if not changed:  # or a rank differs, so there is no dimension to leave open
             return entry
         if not changed <= self._open:
             self._open |= changed
-            self._kinds += 1
-            self._simplified = self._made() if self._kinds <= MOST_KINDS else None
+            self._open_sets += 1
+            self._simplified = self._simplify() if self._open_sets <= MOST_OPEN_SETS else None
         if self._simplified is None:
             return entry
-        return self._entered(self._simplified, entry)
+        return self._with_graph(self._simplified, entry)
 
-    def _entered(self, simplified: Subgraph, entry: Entry) -> Entry:
-        graph = _entered(simplified, entry.subgraph)
+    def _with_graph(self, simplified: Subgraph, entry: Entry) -> Entry:
+        graph = _with_inputs_of(simplified, entry.subgraph)
         graphs = tuple(graph if i == entry.index else g for i, g in enumerate(entry.model.subgraphs))
         return evolve(entry, model=evolve(entry.model, subgraphs=graphs))
 
-    def _made(self) -> Subgraph | None:
+    def _simplify(self) -> Subgraph | None:
         """The entry's graph after the passes, with changing dimensions unknown; None if that fails."""
         entry, first = self._entry, self.first
         assert first is not None
@@ -97,15 +97,15 @@ class Lengths:
             return None  # some shapes are invalid: shapes are compiled individually, which reports the error
 
 
-def _changed(first: tuple[Shape, ...], given: tuple[Shape, ...]) -> frozenset[tuple[int, int]]:
+def _changed(first: tuple[Shape, ...], shapes: tuple[Shape, ...]) -> frozenset[tuple[int, int]]:
     """The (input position, axis) pairs whose lengths differ from the first; empty if a rank differs."""
-    pairs = list(zip(first, given, strict=True))
+    pairs = list(zip(first, shapes, strict=True))
     if any(len(a) != len(b) for a, b in pairs):
         return frozenset()
     return frozenset((at, axis) for at, (a, b) in enumerate(pairs) for axis in range(len(a)) if a[axis] != b[axis])
 
 
-def _entered(graph: Subgraph, like: Subgraph) -> Subgraph:
+def _with_inputs_of(graph: Subgraph, like: Subgraph) -> Subgraph:
     """The graph with the input operands of `like`."""
     number = dict(zip(graph.inputs, like.inputs, strict=True))
     operands: list[Operand] = [

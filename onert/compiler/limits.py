@@ -25,20 +25,20 @@ from onert.ir.value import Value
 
 from .options import Options
 
-MEMORY, MEMORY_PER_BYTE, MEMORY_PER_GIVEN_BYTE = 640 << 20, 64, 128
+MEMORY, MEMORY_PER_BYTE, MEMORY_PER_INPUT_BYTE = 640 << 20, 64, 128
 """The floor, and the factors for bytes of constants and of added inputs: a network on large images has a hundred
 features per pixel, and holds a few such tensors at a time."""
-WORK, WORK_PER_BYTE, WORK_PER_GIVEN_BYTE = 100_000_000_000, 40_000, 10_000
+WORK, WORK_PER_BYTE, WORK_PER_INPUT_BYTE = 100_000_000_000, 40_000, 10_000
 EVALUATED = 10
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25
 STEPS_PER_OPERATION = 1000
 """Applies to the largest subgraph only. Each of its operations has results of its own, so a file cannot multiply them
 as cheaply as whole subgraphs."""
 
-STEPS_OF_AN_OPERATION = 200
-WORK_OF_A_COMMAND = 2_500
+OPERATION_STEPS = 200
+COMMAND_WORK = 2_500
 """The start of an operation in native code, converted to arithmetic of the same duration."""
-WORK_OF_A_BYTE = 10
+MOVED_BYTE_WORK = 10
 """Moving a byte, converted to arithmetic of the same duration."""
 LANES = 32
 """Lanes of the accumulators. Results with fewer channels leave lanes idle and wait for the latency of additions."""
@@ -60,8 +60,8 @@ class Limits(Value):
 def steps(model: Subgraphs) -> Budget:
     """The budget of steps for compiling a model."""
     largest = max(len(graph.operations) for graph in model.subgraphs)
-    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * _constants(model)[0]
-    return Budget(int(STEPS + own), CompileError)
+    scaled = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * _constants(model)[0]
+    return Budget(int(STEPS + scaled), CompileError)
 
 
 def limits(
@@ -74,11 +74,11 @@ def limits(
     """
     size, elements = _constants(model)
     pairs = [(entry.type(a), declared.type(b)) for a, b in zip(entry.inputs, declared.inputs, strict=True)]
-    given = sum(maximum(0, _bytes(own) - _bytes(before)) for own, before in pairs)
-    more = sum(maximum(0, _elements(own) - _elements(before)) for own, before in pairs)
-    products = 2 * elements * more // PRODUCTS  # each weight meets each added input element
-    memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_GIVEN_BYTE * given
-    work = WORK + WORK_PER_BYTE * size + WORK_PER_GIVEN_BYTE * given + products
+    added_bytes = sum(maximum(0, _bytes(chosen) - _bytes(before)) for chosen, before in pairs)
+    added_elements = sum(maximum(0, _elements(chosen) - _elements(before)) for chosen, before in pairs)
+    products = 2 * elements * added_elements // PRODUCTS  # each weight meets each added input element
+    memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_INPUT_BYTE * added_bytes
+    work = WORK + WORK_PER_BYTE * size + WORK_PER_INPUT_BYTE * added_bytes + products
     times = EVALUATED if backends and backends[0].evaluates else 1
     return Limits(options.max_memory or memory, options.max_work or times * work)
 
@@ -98,8 +98,8 @@ def _constants(model: Subgraphs) -> tuple[int, int]:
 
 def spend_operations(budget: Budget, subgraph: Subgraph) -> None:
     """Spend the steps for compiling a graph's operations and allocating its inputs and outputs."""
-    many = len(subgraph.operations) + len(subgraph.inputs) + len(subgraph.outputs)
-    budget.spend(STEPS_OF_AN_OPERATION * many, f"compiling {len(subgraph.operations)} operations")
+    count = len(subgraph.operations) + len(subgraph.inputs) + len(subgraph.outputs)
+    budget.spend(OPERATION_STEPS * count, f"compiling {len(subgraph.operations)} operations")
 
 
 def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
@@ -110,18 +110,18 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
         if backend.evaluates:
             total += work_of_evaluating(operation.op, types)
         else:
-            total += work_of_a_command(operation.op, types)
+            total += native_work(operation.op, types)
     return total
 
 
-def work_of_a_command(op: Op, types: CallTypes) -> int:
+def native_work(op: Op, types: CallTypes) -> int:
     """The work of one run of an operation in native code."""
     found = cost(op, types)
     lanes = [2 * LANES // (t.shape[-1] or 1) - 1 for t in types.outputs if t.rank]
     idle = reduce(maximum, lanes) if lanes else 1
     quick = where_greater(idle, 1, 1, where_greater(found.flops, LANES * found.nbytes, PRODUCTS, 1))
     products: int = maximum(1, idle) * found.flops // quick
-    return WORK_OF_A_COMMAND + products + WORK_OF_A_BYTE * found.nbytes
+    return COMMAND_WORK + products + MOVED_BYTE_WORK * found.nbytes
 
 
 def is_metered(subgraph: Subgraph) -> bool:
@@ -140,12 +140,12 @@ def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[
     for operation, backend in zip(subgraph.operations, backends, strict=True):
         if backend.evaluates:
             found = subgraph.types(operation)
-            own = sum(_widened(t) for t in (*found.inputs, *found.outputs) if t is not None)
-            evaluated = max(evaluated, 2 * own)
-    return bytes_of_ends(subgraph) + variables + evaluated + sum(plan.size for plan in arenas)
+            temporaries = sum(_widened(t) for t in (*found.inputs, *found.outputs) if t is not None)
+            evaluated = max(evaluated, 2 * temporaries)
+    return io_bytes(subgraph) + variables + evaluated + sum(plan.size for plan in arenas)
 
 
-def bytes_of_ends(subgraph: Subgraph) -> int:
+def io_bytes(subgraph: Subgraph) -> int:
     """The bytes of a graph's inputs and outputs, and of their copies."""
     return 2 * sum(_bytes(subgraph.type(i)) for i in {*subgraph.inputs, *subgraph.outputs})
 

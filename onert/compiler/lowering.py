@@ -17,14 +17,14 @@ from onert.ir.value import Value
 class Lowered(Value):
     """A subgraph with a backend for every operation and a memory space for every operand.
 
-    Inputs and outputs are in host memory; an operation's operands and results are in its backend's space. `apart` holds
-    copies of inputs that outlive a run.
+    Inputs and outputs are in host memory; an operation's operands and results are in its backend's space.
+    `resident_copies` holds copies of inputs that outlive a run.
     """
 
     subgraph: Subgraph
     backends: tuple[Backend, ...]
     memories: Mapping[int, Memory]
-    apart: frozenset[int] = frozenset()
+    resident_copies: frozenset[int] = frozenset()
 
     def updates_in_place(self, at: int) -> bool:
         """Whether the backend of an operation can update its operand in place."""
@@ -51,47 +51,49 @@ class _Lowering:
         self.subgraph = subgraph
         self.permuter = permuter
         self.resident = resident
-        self.apart: set[int] = set()
+        self.resident_copies: set[int] = set()
         self.operands = list(subgraph.operands)
         self.memories: dict[int, Memory] = dict.fromkeys(range(len(subgraph.operands)), HOST)
         self.operations: list[Operation] = []
         self.backends: list[Backend] = []
-        self.twins: dict[tuple[int, str], int] = {}
+        self.copies: dict[tuple[int, str], int] = {}
 
     def run(self, backends: Sequence[Backend]) -> Lowered:
-        ends = frozenset(self.subgraph.outputs)
+        graph_outputs = frozenset(self.subgraph.outputs)
         if self.resident and any(backend.memory.name != HOST.name for backend in backends):
-            self.memories |= self.homes([backend.memory for backend in backends])
+            self.memories |= self.variable_spaces([backend.memory for backend in backends])
         for operation, backend in zip(self.subgraph.operations, backends, strict=True):
             memory = backend.memory
             inputs = tuple(None if i is None else self.readable(i, memory) for i in operation.inputs)
-            outputs = tuple(self.writable(o, memory, apart=o in ends) for o in operation.outputs)
+            outputs = tuple(self.writable(o, memory, is_output=o in graph_outputs) for o in operation.outputs)
             self.append(evolve(operation, inputs=inputs, outputs=outputs), backend)
-            for made, wanted in zip(outputs, operation.outputs, strict=True):
-                if made != wanted:
-                    self.permute(made, wanted)
+            for written, result in zip(outputs, operation.outputs, strict=True):
+                if written != result:
+                    self.permute(written, result)
         state = tuple(
             StateUpdate(u.variable, self.readable(u.source, self.memories[u.variable])) for u in self.subgraph.state
         )
         lowered = evolve(self.subgraph, operands=tuple(self.operands), operations=tuple(self.operations), state=state)
-        return Lowered(lowered, tuple(self.backends), self.memories, frozenset(self.apart))
+        return Lowered(lowered, tuple(self.backends), self.memories, frozenset(self.resident_copies))
 
-    def homes(self, memories: Sequence[Memory]) -> dict[int, Memory]:
+    def variable_spaces(self, memories: Sequence[Memory]) -> dict[int, Memory]:
         """The space of each variable whose readers and whose new value's producer are all in that one space other than
         the host's. `memories` has the space of each operation."""
         graph = self.subgraph
         found: dict[int, Memory] = {}
         for update in graph.state:
-            made = graph.definitions.get(update.source)
-            held = graph.operands[update.variable].resource is not None  # stored in the execution's state
-            if made is None or held or update.variable in (*graph.outputs, *graph.inputs):
+            producer = graph.definitions.get(update.source)
+            is_resource = graph.operands[update.variable].resource is not None  # stored in the execution's state
+            if producer is None or is_resource or update.variable in (*graph.outputs, *graph.inputs):
                 continue
-            touching = [memories[at] for at in (made, *graph.uses.get(update.variable, ()))]
-            plain = graph.type(update.variable).is_static and graph.type(update.variable) == graph.type(update.source)
-            if plain and {memory.name for memory in touching} == {touching[0].name}:
-                found[update.variable] = touching[0]
-        several = Counter(update.variable for update in graph.state)
-        return {variable: memory for variable, memory in found.items() if several[variable] == 1}
+            spaces = [memories[at] for at in (producer, *graph.uses.get(update.variable, ()))]
+            is_plain = graph.type(update.variable).is_static and graph.type(update.variable) == graph.type(
+                update.source
+            )
+            if is_plain and {memory.name for memory in spaces} == {spaces[0].name}:
+                found[update.variable] = spaces[0]
+        update_counts = Counter(update.variable for update in graph.state)
+        return {variable: memory for variable, memory in found.items() if update_counts[variable] == 1}
 
     def append(self, operation: Operation, backend: Backend) -> None:
         self.operations.append(operation)
@@ -102,26 +104,27 @@ class _Lowering:
         if self.memories[operand].name == memory.name:
             return operand
         key = (operand, memory.name)
-        if key not in self.twins:
-            self.twins[key] = self.twin(operand, memory)
+        if key not in self.copies:
+            self.copies[key] = self.add_copy(operand, memory)
             if not self.operands[operand].is_constant:
-                self.permute(operand, self.twins[key])
+                self.permute(operand, self.copies[key])
             if self.resident and memory.name != HOST.name and operand in self.subgraph.inputs:
-                self.apart.add(self.twins[key])
-        return self.twins[key]
+                self.resident_copies.add(self.copies[key])
+        return self.copies[key]
 
-    def writable(self, operand: int, memory: Memory, *, apart: bool) -> int:
-        """The operand that an operation in the space `memory` writes for a result; a copy for outputs (`apart`)."""
+    def writable(self, operand: int, memory: Memory, *, is_output: bool) -> int:
+        """The operand that an operation in the space `memory` writes for a result; a copy for outputs
+        (`resident_copies`)."""
         if memory.name == HOST.name:
             return operand
-        if not apart:
+        if not is_output:
             self.memories[operand] = memory
             return operand
-        made = self.twin(operand, memory)
-        self.twins[operand, memory.name] = made
-        return made
+        copy = self.add_copy(operand, memory)
+        self.copies[operand, memory.name] = copy
+        return copy
 
-    def twin(self, operand: int, memory: Memory) -> int:
+    def add_copy(self, operand: int, memory: Memory) -> int:
         old = self.operands[operand]
         self.operands.append(Operand(old.type, old.name, old.data))
         self.memories[len(self.operands) - 1] = memory
@@ -129,9 +132,9 @@ class _Lowering:
 
     def permute(self, source: int, target: int) -> None:
         op = Permute(self.memories[source].name, self.memories[target].name)
-        where = f"permute of {self.subgraph.label(source if source < len(self.subgraph.operands) else target)}"
+        location = f"permute of {self.subgraph.label(source if source < len(self.subgraph.operands) else target)}"
         if self.permuter is None:
             raise CompileError(
-                f"{where} from {op.source} to {op.target} needs the backend 'builtin', which is not available"
+                f"{location} from {op.source} to {op.target} needs the backend 'builtin', which is not available"
             )
-        self.append(Operation(op, (source,), (target,), where), self.permuter)
+        self.append(Operation(op, (source,), (target,), location), self.permuter)

@@ -49,10 +49,10 @@ def partition(lowered: Lowered, before: Predecessors) -> tuple[Part, ...]:
     return _parts(lowered, before, _runs(lowered, _order(lowered.backends, before)))
 
 
-def split(lowered: Lowered, before: Predecessors, parts: List[Part], at_a_time: bool = False) -> tuple[Part, ...]:
+def split(lowered: Lowered, before: Predecessors, parts: List[Part], concurrent: bool = False) -> tuple[Part, ...]:
     """The groups of these parts as sequences: chains without branches, with each branch a chain of its own.
 
-    If chains are to run concurrently (`at_a_time`), a group that joins branches begins a new chain, so that no branch
+    If chains are to run concurrently (`concurrent`), a group that joins branches begins a new chain, so that no branch
     waits for another. Backends that run groups side by side themselves then get sequences with branches: all groups
     with the same predecessors and successors on other backends form one. Groups stay whole, so every executor runs the
     same kernels and all results are bit-identical.
@@ -60,7 +60,7 @@ def split(lowered: Lowered, before: Predecessors, parts: List[Part], at_a_time: 
     groups = [group for part in parts for group in part.sequence.groups]
     owners = [lowered.backends[group.operations[0]] for group in groups]
     needs = _needs(before, groups)
-    chains = _chains(owners, needs, at_a_time)
+    chains = _chains(owners, needs, concurrent)
     cut = [tuple(groups[at] for at in chain) for chain in chains]
     found = _parts(lowered, before, [tuple(at for group in chain for at in group.operations) for chain in cut])
     return tuple(
@@ -102,40 +102,40 @@ def _needs(before: Predecessors, groups: List[Group]) -> list[list[int]]:
     return [sorted({owner[p] for at in group.operations for p in before[at]} - {i}) for i, group in enumerate(groups)]
 
 
-def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> list[list[int]]:
+def _chains(owners: List[Backend], needs: List[List[int]], concurrent: bool) -> list[list[int]]:
     """Groups joined to sequences, in a valid order.
 
     In a chain each group is the only one that waits for the group before it. Nothing else waits for an inner group of
-    a chain, so chains cannot wait for each other in a cycle. With `at_a_time`, groups of `side_by_side` backends are
+    a chain, so chains cannot wait for each other in a cycle. With `concurrent`, groups of `side_by_side` backends are
     joined by equal predecessors and equal successors on other backends: no foreign group lies between two such groups,
     so there is no cycle either.
     """
-    waiting = Counter(p for own in needs for p in own)
+    dependents = Counter(p for needed in needs for p in needed)
     chains: list[list[int]] = []
     chain_of: dict[int, list[int]] = {}
-    alike: dict[Hashable, list[int]] = {}
+    by_neighbours: dict[Hashable, list[int]] = {}
     ancestors, successors = around(needs)
-    beyond = _foreign(owners, ancestors, successors) if at_a_time else []
+    foreign = _foreign(owners, ancestors, successors) if concurrent else []
 
     def continued(index: int) -> Iterator[list[int]]:
         """The chains that a group may extend."""
         for p in needs[index]:
             chain = chain_of[p]
             others = sum(1 << q for q in needs[index] if q != p)
-            waits_for_more = at_a_time and others & ~ancestors[chain[0]]
-            same = owners[p] is owners[index] and not owners[p].single
-            if same and waiting[p] == 1 and chain[-1] == p and not waits_for_more:
+            waits_for_others = concurrent and others & ~ancestors[chain[0]]
+            same_backend = owners[p] is owners[index] and not owners[p].single
+            if same_backend and dependents[p] == 1 and chain[-1] == p and not waits_for_others:
                 yield chain
 
     for index, backend in enumerate(owners):
-        if at_a_time and backend.side_by_side:
-            mine = alike.setdefault((backend.name, beyond[index]), [])
+        if concurrent and backend.side_by_side:
+            extended = by_neighbours.setdefault((backend.name, foreign[index]), [])
         else:
-            mine = next(continued(index), [])
-        if not mine:
-            chains.append(mine)
-        mine.append(index)
-        chain_of[index] = mine
+            extended = next(continued(index), [])
+        if not extended:
+            chains.append(extended)
+        extended.append(index)
+        chain_of[index] = extended
     return _in_order(chains, needs)
 
 
@@ -156,8 +156,8 @@ def _in_order(chains: List[list[int]], needs: List[List[int]]) -> list[list[int]
 def _sequence(lowered: Lowered, operations: tuple[int, ...], name: str) -> Sequence:
     subgraph = lowered.subgraph
     inside = frozenset(operations)
-    made = [o for at in operations for o in subgraph.operations[at].outputs]
-    made_here = frozenset(made)
-    read = dict.fromkeys(i for at in operations for i in subgraph.operations[at].used if i not in made_here)
-    outputs = (o for o in made if o in subgraph.kept or not inside.issuperset(subgraph.uses.get(o, ())))
+    results = [o for at in operations for o in subgraph.operations[at].outputs]
+    produced = frozenset(results)
+    read = dict.fromkeys(i for at in operations for i in subgraph.operations[at].used if i not in produced)
+    outputs = (o for o in results if o in subgraph.kept or not inside.issuperset(subgraph.uses.get(o, ())))
     return Sequence(subgraph, operations, tuple(read), tuple(outputs), name)

@@ -15,11 +15,11 @@ from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import fuse_update_row
 from onert.compiler.passes.join_siblings import join_siblings
+from onert.compiler.passes.layout.fuse_transposes import fuse_transposes
 from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
-from onert.compiler.passes.layout.turn_products import turn_products
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.pick_rows import pick_rows
 from onert.compiler.passes.quantized.compare_bytes import compare_bytes
@@ -61,7 +61,7 @@ OPTIONAL: tuple[Pass, ...] = (
     multiply_bytes,
     skip_bytes,
     compare_bytes,
-    turn_products,
+    fuse_transposes,
     fold_scales,
     pick_rows,
     fuse_activation,

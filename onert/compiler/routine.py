@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.compiler.rewrite.effects import predecessors
-from onert.compiler.scheduler.concurrency import guessed_costs, measured_costs, ranks
+from onert.compiler.scheduler.concurrency import estimated_costs, measured_costs, ranks
 from onert.compiler.scheduler.manual import BUILTIN, Assignment, Choices, assign
 from onert.compiler.state.in_place import InPlace, decide
 from onert.ir import Effect, Subgraph
@@ -72,21 +72,21 @@ def plan_routine(
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter, resident)
     graph = lowered.subgraph
-    updates = decide(graph, can=lowered.updates_in_place, shared=lowered.shares)
-    before = predecessors(graph, effects, updates.after)
+    updates = decide(graph, can_update=lowered.updates_in_place, shared=lowered.shares)
+    before = predecessors(graph, effects, updates.must_follow)
     parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
     if updates.updates:  # grouping may have moved operations to a later moment
         when = linearize([part.sequence for part in parts], len(graph.operations))
-        alone = {moment.group.operations[0] for moment in when.moments if len(moment.group.operations) == 1}
+        single_operations = {moment.group.operations[0] for moment in when.moments if len(moment.group.operations) == 1}
         updates = decide(
             graph,
             when.of_operation.__getitem__,
-            lambda at: at in alone and lowered.updates_in_place(at),
+            lambda at: at in single_operations and lowered.updates_in_place(at),
             lowered.shares,
         )
-        before = predecessors(graph, effects, updates.after)
+        before = predecessors(graph, effects, updates.must_follow)
     planned = _steps(lowered, before, parts, options, measured)
-    registration = register(graph, lowered.memories, planned.timeline, updates, lowered.apart)
+    registration = register(graph, lowered.memories, planned.timeline, updates, lowered.resident_copies)
     arenas = plan_arenas(graph, registration, planned.timeline, planned.needs, options.planner)
     return Plan(lowered, planned.parts, planned.settings, arenas, updates, assignment.notes)
 
@@ -142,7 +142,7 @@ def compile_routine(
     dependencies = plan.dependencies
     order: tuple[float, ...] = ()
     if options.executor != "Linear":
-        order = ranks(dependencies, guessed_costs(steps) if measured is None else measured_costs(steps, measured))
+        order = ranks(dependencies, estimated_costs(steps) if measured is None else measured_costs(steps, measured))
     work = work_of(lowered.subgraph, lowered.backends)
     return Routine(
         lowered.subgraph,

@@ -31,10 +31,10 @@ def register(
     memories: Mapping[int, Memory],
     timeline: Timeline,
     updates: InPlace,
-    apart: Set[int] = frozenset(),
+    resident_copies: Set[int] = frozenset(),
 ) -> Registration:
-    """Register every result with a static type that is stored, is not an output, is not `apart` and has no memory
-    elsewhere.
+    """Register every result with a static type that is stored, is not an output, is not `resident_copies` and has no
+    memory elsewhere.
 
     The result of an operation that only changes the shape shares its operand's memory if both are registered, have
     the same size, and are in the same space, which has no layout of its own. Inputs, outputs, variables and constants
@@ -42,13 +42,13 @@ def register(
     place also shares its first operand's memory.
     """
     roots: dict[int, int] = {}
-    elsewhere = {o for moment in timeline.moments for o in moment.group.unstored}
-    elsewhere |= {*subgraph.outputs, *subgraph.lasting, *updates.roots, *apart}
+    excluded = {o for moment in timeline.moments for o in moment.group.unstored}
+    excluded |= {*subgraph.outputs, *subgraph.lasting, *updates.roots, *resident_copies}
     for moment in timeline.moments:
         for at in moment.group.operations:
             operation = subgraph.operations[at]
             for output in operation.outputs:
-                if output not in elsewhere and _has_place(subgraph, output):
+                if output not in excluded and _has_place(subgraph, output):
                     roots[output] = output
             if (operation.op.shares or at in updates.updates) and operation.outputs[0] in roots:
                 source, target = operation.inputs[0], operation.outputs[0]
@@ -58,11 +58,11 @@ def register(
                     if same_space and subgraph.type(source).nbytes == subgraph.type(target).nbytes:
                         roots[target] = roots[source]
     spaces: dict[str, list[int]] = {}
-    for placed in roots:
-        spaces.setdefault(memories[placed].name, []).append(placed)
+    for operand in roots:
+        spaces.setdefault(memories[operand].name, []).append(operand)
     return Registration(
         {name: tuple(operands) for name, operands in spaces.items()},
-        {memories[placed].name: memories[placed] for placed in roots},
+        {memories[operand].name: memories[operand] for operand in roots},
         roots,
     )
 

@@ -125,8 +125,8 @@ def test_branches_of_small_kernels_run_side_by_side_in_one_native_call(name: str
 def _everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """Run all branches side by side, whatever the estimated gain."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # such a plan must not reach other programs
-    monkeypatch.setattr(arrange, "WORTH", float("inf"))
-    monkeypatch.setattr(arrange, "LEAST", float("-inf"))
+    monkeypatch.setattr(arrange, "WORTHWHILE", float("inf"))
+    monkeypatch.setattr(arrange, "LEAST_SAVED", float("-inf"))
     monkeypatch.setattr(arrange, "OVERALL", float("inf"))
 
 

@@ -11,7 +11,7 @@ from onert.backend import Backend, Group, Program, Sequence, Settings
 from onert.backend.planner.liveness import reachability
 from onert.compiler import Options, compile
 from onert.compiler.rewrite.effects import predecessors, subgraph_effects
-from onert.compiler.scheduler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
+from onert.compiler.scheduler.concurrency import BYTES_PER_FLOP, concurrent_steps, estimated_costs, ranks, threads_for
 from onert.ir import BackendError, Effect, Op, Package, Subgraph, Subgraphs
 from onert.ir.ops.control_flow.control import Call
 
@@ -53,7 +53,7 @@ def test_reachability_includes_indirect_dependencies(
 def test_concurrent_steps_share_the_threads(
     dependencies: tuple[tuple[int, ...], ...], others: list[int], threads: int, shares: list[int]
 ) -> None:
-    assert beside(dependencies) == others
+    assert concurrent_steps(dependencies) == others
     assert threads_for(dependencies, threads) == shares
 
 
@@ -68,7 +68,7 @@ def test_guessed_costs_count_arithmetic_and_memory() -> None:
     x = d.input(100, name="x")
     graph = d.graph(d.op(ToyAdd(), x, d.op(ToyScale(), x)))
     steps = program(graph, [ToyBackend("single", single=True)], executor="Parallel", optimize=False).main.steps
-    assert guessed_costs(steps) == [100 + 800 / BYTES_PER_FLOP, 100 + 1200 / BYTES_PER_FLOP]
+    assert estimated_costs(steps) == [100 + 800 / BYTES_PER_FLOP, 100 + 1200 / BYTES_PER_FLOP]
 
 
 def effects(*kinds: str) -> Subgraph:

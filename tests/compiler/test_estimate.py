@@ -265,7 +265,9 @@ def test_earliest_finish_includes_copies() -> None:
     by_name = {backend.name: backend for backend in BACKENDS}
     for copy, expected in ((40, ["device", "device"]), (60, ["host", "host"])):
         transfers = Transfers(graph, copying(ExecTimes(), copy), BACKENDS[-1])
-        assert heterogeneous._earliest(heterogeneous._Problem(graph, by_name, times, transfers, 1)) == expected
+        assert (
+            heterogeneous._by_earliest_finish(heterogeneous._Problem(graph, by_name, times, transfers, 1)) == expected
+        )
 
 
 def test_the_note_states_the_expected_time_of_a_run(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from onert.compiler.legalize import decomposition as table
 from onert.compiler.legalize.decomposition import Decomposition, decompositions, places
 from onert.compiler.legalize.draft import Draft
 from onert.compiler.legalize.legalize import MOST_NESTED, Support, decomposed, legalize
-from onert.compiler.legalize.reductions import _why_not_apart
+from onert.compiler.legalize.reductions import _why_not_separated
 from onert.compiler.pipeline import optimize
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
@@ -359,4 +359,4 @@ def test_a_reduction_of_an_empty_tensor_is_not_decomposed(shape: tuple[int, ...]
     graph = b.subgraph([b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 2])))])
     (operation,) = graph.operations
     assert isinstance(operation.op, Reduce)
-    assert _why_not_apart(operation.op, graph.types(operation)) == why
+    assert _why_not_separated(operation.op, graph.types(operation)) == why

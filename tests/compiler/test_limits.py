@@ -10,7 +10,7 @@ from hostile.writer import Model, tensor
 
 import onert
 from onert.backend.evaluating import WORK_OF_A_ROUND, work_of_evaluating
-from onert.compiler.limits import MEMORY, WORK, Limits, limits, memory_of, work_of_a_command
+from onert.compiler.limits import MEMORY, WORK, Limits, limits, memory_of, native_work
 from onert.compiler.options import Options
 from onert.compiler.passes.fold_constants import fold_constants
 from onert.ir import CallTypes, Constant, DType, Op, Subgraph, Subgraphs, TensorType
@@ -61,7 +61,7 @@ def test_a_large_image_may_pass_through_a_network_without_downsampling() -> None
     filters, narrow, wide = (typed(features, 3, 3, features), typed(1, 720, 1280, 3), typed(1, 720, 1280, features))
     first = CallTypes((narrow, typed(features, 3, 3, 3), typed(features)), (wide,))
     rest = CallTypes((wide, filters, typed(features)), (wide,))
-    work = work_of_a_command(Conv2D(), first) + 4 * work_of_a_command(Conv2D(), rest)
+    work = native_work(Conv2D(), first) + 4 * native_work(Conv2D(), rest)
     found = allowed(adding((10,), (4 * features * features * 9,)))
     assert found.work > work
     assert found.memory > 5 * 4 * features * pixels
@@ -179,14 +179,14 @@ def test_evaluating_int8_costs_as_much_as_the_wider_type_it_is_computed_in() -> 
 def test_a_result_of_one_channel_costs_about_as_much_as_a_full_vector() -> None:
     def work(outputs: int) -> int:
         inputs = typed(1000, 1000), typed(outputs, 1000)
-        return work_of_a_command(FullyConnected(), CallTypes(inputs, (typed(1000, outputs),)))
+        return native_work(FullyConnected(), CallTypes(inputs, (typed(1000, outputs),)))
 
     assert work(32) < work(1) < 2 * work(32)
 
 
 def test_products_that_fill_vector_registers_cost_less_than_narrow_ones() -> None:
     def work(*inputs: TensorType, result: TensorType) -> int:
-        return work_of_a_command(FullyConnected(), CallTypes(inputs, (result,)))
+        return native_work(FullyConnected(), CallTypes(inputs, (result,)))
 
     wide = work(typed(1000, 1000), typed(1600, 1000), result=typed(1000, 1600))
     narrow = work(typed(1000, 1000), typed(10, 1000), result=typed(1000, 10))

@@ -14,8 +14,8 @@ from compilations import compilations
 from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, weights
 
 import onert
-from onert.compiler.legalize.vision_audio.interpolation import SamePlaces
-from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
+from onert.compiler.legalize.vision_audio.interpolation import SameElements
+from onert.compiler.recipes.recipe import MOST, MOST_UNUSED, Recipes
 from onert.compiler.rewrite.shape_arithmetic import rounded
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -270,7 +270,7 @@ def test_without_a_usable_recipe_compilation_is_soon_given_up(value: Callable[[A
     made = CountingRecipes(value)
     for times, lengths in enumerate((range(5, 11), range(11, 23)), 1):  # tried again once lengths have doubled
         assert {made(length) for length in lengths} == {None}
-        assert made.compiled == times * MOST_IN_VAIN
+        assert made.compiled == times * MOST_UNUSED
 
 
 def test_the_most_recently_used_recipes_are_kept() -> None:
@@ -312,7 +312,7 @@ def test_nearest_neighbour_resizing_by_a_factor_is_recognised_for_all_sizes(
     resized = ResizeNearestNeighbor(half_pixel_centers=centred)
     for scales in (None, (float(times),)):
         op = Interpolate(Interpolation.NEAREST, (1,), coordinates, rounding, scales, starts=(0.0,), ends=(1.0,))
-        same = SamePlaces(op, 0, resized)
+        same = SameElements(op, 0, resized)
         trace = Trace([6], [24])
         (n,) = trace.lengths
         if not same(6, 6 * times):

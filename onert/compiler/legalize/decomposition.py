@@ -81,7 +81,7 @@ _KINDS: Mapping[str, str] = {
     "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu LeakyRelu Unary Cast Select",
     "windows": "FromColumns PooledPlaces TransposeConv2D Conv3D",
     "movement": "Gather Slice Split BroadcastTo BroadcastArgs Fill Range PutRow Squeeze ExpandDims",
-    "places": (
+    "positions": (
         "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "
         "Reshape EmbeddingLookup FakeQuant Bucketize AddN"
     ),

@@ -47,10 +47,10 @@ class Draft(Builder):
         types = [TensorType(DType.INT32, ()), *(evolve(self.type(i), data=None) for i in carried)]
         condition, body = Draft(), Draft()
         counter, *_ = [condition.input(t) for t in types]
-        goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
+        continues = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
         at, *before = (body.input(t) for t in types)
         after = step(body, at, before)
-        loop = Loop(condition.subgraph([goes_on]), body.subgraph([body.sum(at, body.number(1)), *after]))
+        loop = Loop(condition.subgraph([continues]), body.subgraph([body.sum(at, body.number(1)), *after]))
         return list(self.add_many(loop, self.number(0), *carried)[1:])
 
     def constant_of(self, t: TensorType) -> int:
@@ -141,20 +141,20 @@ class Draft(Builder):
 
     def moved(self, op: Op, x: int, *operands: int) -> int:
         """The result of an operation that moves stored elements of `x`; folded if `x` is constant and does not grow."""
-        given = [self.type(i) for i in (x, *operands)]
-        (made,) = infer(op, given) or ()
-        if any(map(is_symbolic, made.shape)) or any(t.data is not None and t.data.is_symbolic for t in given):
-            return self.add(op, x, *operands, quantization=(given[0].quantization,))
-        count, most = num_elements(made.shape) or 0, max(num_elements(given[0].shape) or 0, _SMALL)
-        if count > most or given[0].dtype.is_handle or any(t.data is None for t in given):
-            return self.add(op, x, *operands, quantization=(given[0].quantization,))
+        types = [self.type(i) for i in (x, *operands)]
+        (result,) = infer(op, types) or ()
+        if any(map(is_symbolic, result.shape)) or any(t.data is not None and t.data.is_symbolic for t in types):
+            return self.add(op, x, *operands, quantization=(types[0].quantization,))
+        count, most = num_elements(result.shape) or 0, max(num_elements(types[0].shape) or 0, _SMALL)
+        if count > most or types[0].dtype.is_handle or any(t.data is None for t in types):
+            return self.add(op, x, *operands, quantization=(types[0].quantization,))
 
         def elements() -> Array:
             assert op.evaluate is not None
-            found = op.evaluate(*(t.value for t in given))
+            found = op.evaluate(*(t.value for t in types))
             return np.ascontiguousarray(found).reshape(found.shape)
 
-        return self._operand(Operand(evolve(made, quantization=given[0].quantization), data=Constant(elements)))
+        return self._operand(Operand(evolve(result, quantization=types[0].quantization), data=Constant(elements)))
 
     def transposed(self, x: int, order: Sequence[int]) -> int:
         """`x` with its dimensions in another order."""
@@ -183,10 +183,10 @@ class Draft(Builder):
 
     def like(self, x: int, value: float) -> int:
         """A scalar of the type of `x`."""
-        known = self.type(x)
+        type_ = self.type(x)
         if is_symbolic(value):
-            return self._operand(Operand(known.with_shape(()), data=Constant(np.array(value, object))))
-        return self.constant(np.array(value, known.dtype.numpy), known.quantization, dtype=known.dtype)
+            return self._operand(Operand(type_.with_shape(()), data=Constant(np.array(value, object))))
+        return self.constant(np.array(value, type_.dtype.numpy), type_.quantization, dtype=type_.dtype)
 
     def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:
         """The numbers 0 .. count - 1 in the element type of `like` and the given shape."""
@@ -213,14 +213,14 @@ class Draft(Builder):
 
     def clamped(self, x: int, low: Array | float, high: Array | float) -> int:
         """`x` clamped to `low` .. `high`."""
-        known, bounds = self.type(x), (low, high)
-        if known.value is not None and not any(map(is_symbolic, bounds)):
-            return self.constant(np.clip(known.value, *(np.asarray(b).astype(known.dtype.numpy) for b in bounds)))
-        least, most = (
-            self.like(x, cast(float, b)) if is_symbolic(b) else self.constant(np.asarray(b).astype(known.dtype.numpy))
+        type_, bounds = self.type(x), (low, high)
+        if type_.value is not None and not any(map(is_symbolic, bounds)):
+            return self.constant(np.clip(type_.value, *(np.asarray(b).astype(type_.dtype.numpy) for b in bounds)))
+        lowest, highest = (
+            self.like(x, cast(float, b)) if is_symbolic(b) else self.constant(np.asarray(b).astype(type_.dtype.numpy))
             for b in bounds
         )
-        return self.binary(BinaryKind.MINIMUM, self.binary(BinaryKind.MAXIMUM, x, least), most)
+        return self.binary(BinaryKind.MINIMUM, self.binary(BinaryKind.MAXIMUM, x, lowest), highest)
 
     def reduced(self, kind: Reduction, x: int, axes: Sequence[int], keep_dims: bool = False) -> int:
         """A reduction along axes."""

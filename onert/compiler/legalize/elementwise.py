@@ -23,18 +23,18 @@ from .draft import Draft
 from .real_sums import REAL_SUMS
 from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL
 
-Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
+WithActivation = Conv2D | DepthwiseConv2D | Pool2D | Binary
 """Operations whose activation is their last step."""
 
 
-def _why_not_apart(op: Ending, types: CallTypes) -> str | None:
+def _why_not_unfused(op: WithActivation, types: CallTypes) -> str | None:
     if op.activation in (Activation.NONE, Activation.SIGN_BIT):
         return "it has no activation that could be split off"
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
     return "a tensor has no elements" if any(0 in t.shape for t in present) else only_floats(op, types)
 
 
-def _apart(d: Draft, op: Ending, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+def _unfused(d: Draft, op: WithActivation, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Minimum(Maximum(Op(x), low), high)"""
     return [d.bounded(d.add(evolve(op, activation=Activation.NONE), *operands), op.activation)]
 
@@ -42,12 +42,12 @@ def _apart(d: Draft, op: Ending, types: CallTypes, operands: Sequence[int | None
 # ---- unary functions
 
 
-def _polynomial(d: Draft, x: int, factors: Sequence[float]) -> int:
+def _polynomial(d: Draft, x: int, coefficients: Sequence[float]) -> int:
     """A polynomial of `x`; the coefficient of the highest power comes first."""
-    first, *rest = factors
+    first, *rest = coefficients
     found = d.real(first)
-    for factor in rest:
-        found = d.sum(d.product(found, x), d.real(factor))
+    for coefficient in rest:
+        found = d.sum(d.product(found, x), d.real(coefficient))
     return found
 
 
@@ -71,15 +71,15 @@ def _erf(d: Draft, x: int) -> int:
 
 def _gelu(d: Draft, x: int) -> int:
     """`x / 2 * (1 + erf(x / sqrt(2)))`."""
-    share = d.sum(d.unary(UnaryKind.ERF, d.product(x, d.like(x, math.sqrt(0.5)))), d.like(x, 1))
-    return d.product(x, d.product(share, d.like(x, 0.5)))
+    factor = d.sum(d.unary(UnaryKind.ERF, d.product(x, d.like(x, math.sqrt(0.5)))), d.like(x, 1))
+    return d.product(x, d.product(factor, d.like(x, 0.5)))
 
 
 def _gelu_tanh(d: Draft, x: int) -> int:
     """`x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
     cube = d.product(d.product(d.unary(UnaryKind.SQUARE, x), x), d.like(x, 0.044715))
-    bent = d.tanh(d.product(d.sum(x, cube), d.like(x, math.sqrt(2 / math.pi))))
-    return d.product(x, d.product(d.sum(bent, d.like(x, 1)), d.like(x, 0.5)))
+    tanh = d.tanh(d.product(d.sum(x, cube), d.like(x, math.sqrt(2 / math.pi))))
+    return d.product(x, d.product(d.sum(tanh, d.like(x, 1)), d.like(x, 0.5)))
 
 
 def _hard_swish(d: Draft, x: int) -> int:
@@ -111,13 +111,13 @@ def _why_no_function(op: Unary, types: CallTypes) -> str | None:
 # ---- binary functions
 
 
-def _leaning(d: Draft, op: PRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _prelu(d: Draft, op: PRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Select(GreaterEqual(x, 0), x, Mul(x, alpha))"""
     x, alpha = operands
     return [d.chosen(d.compared(ComparisonKind.GREATER_EQUAL, x, d.like(x, 0)), x, d.product(x, alpha))]
 
 
-def _why_no_pair(op: Binary, types: CallTypes) -> str | None:
+def _why_no_two_operands(op: Binary, types: CallTypes) -> str | None:
     if op.kind not in (BinaryKind.SQUARED_DIFFERENCE, BinaryKind.LOGICAL_AND, BinaryKind.LOGICAL_OR):
         return f"{op.kind.name} is not made of others"
     if op.activation is not Activation.NONE:
@@ -126,12 +126,12 @@ def _why_no_pair(op: Binary, types: CallTypes) -> str | None:
     return "a tensor is quantised" if quantized else None
 
 
-def _pair(d: Draft, op: Binary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _two_operands(d: Draft, op: Binary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Mul(Sub(x, y), Sub(x, y)); for booleans Select(x, y, x) and Select(x, x, y)"""
     x, y = operands
     if op.kind is BinaryKind.SQUARED_DIFFERENCE:
-        apart = d.difference(x, y)
-        return [d.product(apart, apart)]
+        difference = d.difference(x, y)
+        return [d.product(difference, difference)]
     return [d.chosen(x, y, x) if op.kind is BinaryKind.LOGICAL_AND else d.chosen(x, x, y)]
 
 
@@ -189,19 +189,19 @@ def _rows(d: Draft, op: Select, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.chosen(condition, x, y)]
 
 
-def _leaky(d: Draft, op: LeakyRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _leaky_relu(d: Draft, op: LeakyRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Select(Less(x, 0), Mul(x, alpha), x)"""
     (x,) = operands
     return [d.chosen(d.compared(ComparisonKind.LESS, x, d.like(x, 0)), d.product(x, d.like(x, op.alpha)), x)]
 
 
 DECOMPOSITIONS = {
-    LeakyRelu: (Decomposition(only_floats, _leaky),),
-    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS, CONVOLUTION, GROUPS),
-    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS),
-    Pool2D: (Decomposition(_why_not_apart, _apart), POOL),
-    Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
-    PRelu: (Decomposition(only_floats, _leaning),),
+    LeakyRelu: (Decomposition(only_floats, _leaky_relu),),
+    Conv2D: (Decomposition(_why_not_unfused, _unfused), REAL_SUMS, CONVOLUTION, GROUPS),
+    DepthwiseConv2D: (Decomposition(_why_not_unfused, _unfused), BY_CHANNELS),
+    Pool2D: (Decomposition(_why_not_unfused, _unfused), POOL),
+    Binary: (Decomposition(_why_not_unfused, _unfused), Decomposition(_why_no_two_operands, _two_operands)),
+    PRelu: (Decomposition(only_floats, _prelu),),
     Unary: (Decomposition(_why_no_function, lambda d, op, types, operands: [_FUNCTIONS[op.kind](d, operands[0])]),),
     Cast: (Decomposition(_why_not_boolean, _boolean), Decomposition(_why_not_through_float32, _through_float32)),
     Select: (Decomposition(_why_no_rows, _rows),),

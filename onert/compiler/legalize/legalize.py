@@ -79,19 +79,19 @@ class _Legalizing:
         for at, operation in enumerate(graph.operations):
             op = operation.op
             if isinstance(op, Loop | Branch):
-                inner = self.inside(op, depth)
+                inner = self.with_inner_graphs(op, depth)
                 if inner is not op:
                     edit.replace(at, evolve(operation, op=inner))
                 continue
             types = graph.types(operation)
             if depth == MOST_NESTED or not self.has(type(op)) or not (_is_static(types) and _is_short(types)):
                 continue
-            found = self.plainest(operation, types, depth)
+            found = self.replacement(operation, types, depth)
             if found is not None:
                 edit.inline(at, found, operation.used, operation.outputs)
         return edit.done()
 
-    def inside(self, op: Loop | Branch, depth: int) -> Loop | Branch:
+    def with_inner_graphs(self, op: Loop | Branch, depth: int) -> Loop | Branch:
         """The operation with its enclosed graphs legalised."""
         if isinstance(op, Loop):
             condition, body = (self.graph(graph, depth) for graph in (op.condition, op.body))
@@ -100,7 +100,7 @@ class _Legalizing:
         then, otherwise = (self.graph(graph, depth) for graph in (op.then, op.otherwise))
         return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
 
-    def plainest(self, operation: Operation, types: CallTypes, depth: int) -> Subgraph | None:
+    def replacement(self, operation: Operation, types: CallTypes, depth: int) -> Subgraph | None:
         """The decomposition that replaces an operation; None if the operation stays."""
         level, kind = self.supports(operation, types), type(operation.op)
         if level is Support.NAMED or (level is Support.NATIVE and not has_plainer(kind)):

@@ -20,9 +20,9 @@ from onert.ir.shape import normalize_axis, static
 from .decomposition import Decomposition, moves
 from .draft import Draft
 
-MOST_PLACES = 1 << 16
+MOST_INDICES = 1 << 16
 """The most entries of one index table."""
-_COUNTED = {DType.FLOAT32: 1 << 24, DType.INT32: 1 << 31, DType.INT64: 1 << 62}
+_EXACT_UP_TO = {DType.FLOAT32: 1 << 24, DType.INT32: 1 << 31, DType.INT64: 1 << 62}
 """Up to which number each type counts exactly."""
 
 
@@ -31,10 +31,12 @@ def _why_no_tables(types: CallTypes, axes: Sequence[int]) -> str | None:
     if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
         return "a tensor has no elements"
     longest = max((static(types.output.shape)[axis] for axis in axes), default=0)
-    return None if longest <= MOST_PLACES else f"a table would have {longest} elements, expected at most {MOST_PLACES}"
+    return (
+        None if longest <= MOST_INDICES else f"a table would have {longest} elements, expected at most {MOST_INDICES}"
+    )
 
 
-def _cut(types: CallTypes) -> list[int]:
+def _sliced_axes(types: CallTypes) -> list[int]:
     """The axes along which a slice is shorter than its operand."""
     pairs = zip(static(types.input(0).shape), static(types.output.shape), strict=True)
     return [axis for axis, (before, after) in enumerate(pairs) if before != after]
@@ -43,7 +45,7 @@ def _cut(types: CallTypes) -> list[int]:
 def _why_no_slice(op: Slice, types: CallTypes) -> str | None:
     if types.input(1).value is None:
         return "its begin is not known before the run"
-    return moves(op, types) or _why_no_tables(types, _cut(types))
+    return moves(op, types) or _why_no_tables(types, _sliced_axes(types))
 
 
 def _table(start: int, count: int) -> Array:
@@ -54,7 +56,7 @@ def _slice(d: Draft, op: Slice, types: CallTypes, operands: Sequence[int]) -> Se
     """Gather(x, [begin, begin + 1 ..]), axis by axis"""
     x, begin = operands[0], types.input(1).value
     assert begin is not None
-    for axis in _cut(types):
+    for axis in _sliced_axes(types):
         table = _table(int(begin.reshape(-1)[axis]), static(types.output.shape)[axis])
         x = d.gathered(x, d.constant(table), axis)
     return [x]
@@ -75,22 +77,22 @@ def _split(d: Draft, op: Split, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.part(x, begin, size) for begin in begins]
 
 
-def _widened(types: CallTypes) -> list[int]:
+def _repeated_axes(types: CallTypes) -> list[int]:
     """The axes along which elements are repeated."""
-    wanted = static(types.output.shape)
-    given = (1,) * (len(wanted) - types.input(0).rank) + static(types.input(0).shape)
-    return [axis for axis, (before, after) in enumerate(zip(given, wanted, strict=True)) if before != after]
+    result = static(types.output.shape)
+    operand = (1,) * (len(result) - types.input(0).rank) + static(types.input(0).shape)
+    return [axis for axis, (before, after) in enumerate(zip(operand, result, strict=True)) if before != after]
 
 
 def _why_not_repeated(op: BroadcastTo, types: CallTypes) -> str | None:
-    return moves(op, types) or _why_no_tables(types, _widened(types))
+    return moves(op, types) or _why_no_tables(types, _repeated_axes(types))
 
 
 def _repeated(d: Draft, op: BroadcastTo, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Gather(Reshape(x), [0, 0 ..]), axis by axis"""
     shape = d.shape(operands[0])
     x = d.reshaped(operands[0], *(1,) * (types.output.rank - len(shape)), *shape)
-    for axis in _widened(types):
+    for axis in _repeated_axes(types):
         x = d.gathered(x, d.constant(np.zeros(static(types.output.shape)[axis], np.int32)), axis)
     return [x]
 
@@ -107,24 +109,24 @@ def _filled(d: Draft, op: Fill, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.broadcast(d.reshaped(operands[1], *(1,) * len(shape)), shape)]
 
 
-def _why_not_counted(op: Range, types: CallTypes) -> str | None:
+def _why_no_range(op: Range, types: CallTypes) -> str | None:
     (count,), dtype = types.output.shape, types.output.dtype
-    if dtype not in _COUNTED:
+    if dtype not in _EXACT_UP_TO:
         return f"running sums of {dtype.text} are not exact"
     if count is None or count == 0:
         return "its number of elements is 0 or unknown"
-    most = _COUNTED[dtype]
-    return None if count <= most else f"it has {count} elements, but only numbers up to {most} are exact"
+    largest = _EXACT_UP_TO[dtype]
+    return None if count <= largest else f"it has {count} elements, but only numbers up to {largest} are exact"
 
 
-def _counted(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _range(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """start + CumSum(Fill(count, 1)) * delta, with exclusive sums"""
     start, _, delta = operands
     dtype = types.output.dtype
     (count,) = static(types.output.shape)
     ones = d.broadcast(d.constant(np.ones(1, dtype.numpy)), (count,))
-    places = d.add(CumSum(exclusive=True), ones, d.number(0))
-    return [d.sum(d.reshaped(start, 1), d.product(places, d.reshaped(delta, 1)))]
+    counts = d.add(CumSum(exclusive=True), ones, d.number(0))
+    return [d.sum(d.reshaped(start, 1), d.product(counts, d.reshaped(delta, 1)))]
 
 
 def _why_no_shape(op: BroadcastArgs, types: CallTypes) -> str | None:
@@ -141,11 +143,11 @@ def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Seque
         for x in operands
     )
     ones = d.constant(one)
-    wrong = d.compared(ComparisonKind.NOT_EQUAL, a, b)
+    mismatch = d.compared(ComparisonKind.NOT_EQUAL, a, b)
     for each in (a, b):
-        wrong = d.binary(BinaryKind.LOGICAL_AND, wrong, d.compared(ComparisonKind.NOT_EQUAL, each, ones))
-    none = d.add(Within(inclusive=True), d.cast(wrong, types.output.dtype), d.constant(np.array(0, np.int64)))
-    return [d.sum(none, d.chosen(d.compared(ComparisonKind.EQUAL, a, ones), b, a))]
+        mismatch = d.binary(BinaryKind.LOGICAL_AND, mismatch, d.compared(ComparisonKind.NOT_EQUAL, each, ones))
+    checked = d.add(Within(inclusive=True), d.cast(mismatch, types.output.dtype), d.constant(np.array(0, np.int64)))
+    return [d.sum(checked, d.chosen(d.compared(ComparisonKind.EQUAL, a, ones), b, a))]
 
 
 def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -156,18 +158,18 @@ def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) ->
     """
     x, row, index = operands
     shape, count = d.shape(x), d.shape(row)[0]
-    places = d.constant(_table(0, shape[0]))
-    first = d.gathered(places, d.reshaped(index, 1), 0)
-    tall = d.constant(_table(0, shape[0]).reshape(-1, *(1,) * (len(shape) - 1)))
+    positions = d.constant(_table(0, shape[0]))
+    first = d.gathered(positions, d.reshaped(index, 1), 0)
+    row_numbers = d.constant(_table(0, shape[0]).reshape(-1, *(1,) * (len(shape) - 1)))
     if count == 1:
-        return [d.chosen(d.compared(ComparisonKind.EQUAL, tall, first), row, x)]
-    last = d.gathered(places, d.sum(first, d.constant(np.array([count - 1], np.int32))), 0)
-    behind, before = (
-        d.compared(kind, tall, end)
+        return [d.chosen(d.compared(ComparisonKind.EQUAL, row_numbers, first), row, x)]
+    last = d.gathered(positions, d.sum(first, d.constant(np.array([count - 1], np.int32))), 0)
+    from_first, to_last = (
+        d.compared(kind, row_numbers, end)
         for kind, end in ((ComparisonKind.GREATER_EQUAL, first), (ComparisonKind.LESS_EQUAL, last))
     )
-    which = d.clamped(d.difference(places, first), 0, count - 1)
-    return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, behind, before), d.gathered(row, which, 0), x)]
+    new_rows = d.clamped(d.difference(positions, first), 0, count - 1)
+    return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, from_first, to_last), d.gathered(row, new_rows, 0), x)]
 
 
 def _why_not_reshaped(op: Squeeze | ExpandDims, types: CallTypes) -> str | None:
@@ -186,8 +188,8 @@ def _why_no_stride(op: Gather, types: CallTypes) -> str | None:
     if op.batch_dims or indices.ndim > 1:
         return "its indices are not a vector"
     steps = np.diff(indices.reshape(-1))
-    even = (steps > 0).all() and (steps == steps[:1]).all()
-    return moves(op, types) if even else "its indices are not evenly spaced"
+    is_even = (steps > 0).all() and (steps == steps[:1]).all()
+    return moves(op, types) if is_even else "its indices are not evenly spaced"
 
 
 def _strided(d: Draft, op: Gather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -200,8 +202,8 @@ def _strided(d: Draft, op: Gather, types: CallTypes, operands: Sequence[int]) ->
     bounds[:, axis] = row[0], row[-1] + 1, step
     bounds[2, :axis] = 1
     before = (1 << axis) - 1
-    taken = StridedSlice(before, before, shrink_axis_mask=0 if indices.ndim else 1 << axis)
-    return [d.moved(taken, operands[0], *(d.constant(each) for each in bounds))]
+    strided = StridedSlice(before, before, shrink_axis_mask=0 if indices.ndim else 1 << axis)
+    return [d.moved(strided, operands[0], *(d.constant(each) for each in bounds))]
 
 
 DECOMPOSITIONS = {
@@ -211,7 +213,7 @@ DECOMPOSITIONS = {
     BroadcastTo: (Decomposition(_why_not_repeated, _repeated),),
     BroadcastArgs: (Decomposition(_why_no_shape, _common_shape),),
     Fill: (Decomposition(_why_not_filled, _filled),),
-    Range: (Decomposition(_why_not_counted, _counted),),
+    Range: (Decomposition(_why_no_range, _range),),
     PutRow: (Decomposition(lambda op, types: moves(op, types) or _why_no_tables(types, (0,)), _put_row),),
     Squeeze: (Decomposition(_why_not_reshaped, _reshaped),),
     ExpandDims: (Decomposition(_why_not_reshaped, _reshaped),),

@@ -21,11 +21,11 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from .decomposition import Decomposition, only_floats
 from .draft import Draft
 
-_LEAST = float(np.finfo(np.float32).tiny)
+_SMALLEST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 def _why_not(op: BatchNorm | InstanceNorm | RmsNorm, types: CallTypes) -> str | None:
-    if 0 < op.epsilon < _LEAST:
+    if 0 < op.epsilon < _SMALLEST_NORMAL:
         return f"epsilon is {op.epsilon}, below the smallest normal float32"
     return only_floats(op, types)
 
@@ -57,8 +57,8 @@ def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Seque
     x, gamma, beta = operands
     shape = d.shape(x)
     axes = (1, 2) if len(shape) == 4 else (2,)
-    part = d.binary(BinaryKind.DIV, d.like(x, 1), d.like(x, math.prod(shape[axis] for axis in axes)))
-    mean = d.reduced(Reduction.SUM, d.product(x, part), axes, keep_dims=True)
+    reciprocal = d.binary(BinaryKind.DIV, d.like(x, 1), d.like(x, math.prod(shape[axis] for axis in axes)))
+    mean = d.reduced(Reduction.SUM, d.product(x, reciprocal), axes, keep_dims=True)
     centred = d.difference(x, mean)
     variance = d.reduced(Reduction.MEAN, d.unary(UnaryKind.SQUARE, centred), axes, keep_dims=True)
     if len(shape) == 3:
@@ -67,14 +67,14 @@ def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Seque
     return [d.activated(out, beta, op.activation)]
 
 
-def _why_not_widened(op: RmsNorm, types: CallTypes) -> str | None:
+def _why_no_broadcast(op: RmsNorm, types: CallTypes) -> str | None:
     channels = types.output.shape[-1:]
     if all(t is None or t.shape == channels for t in types.inputs[1:]):
         return "its factors already have the length of the last axis"
     return only_floats(op, types)
 
 
-def _widened(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+def _broadcast_factors(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """RmsNorm(x, BroadcastTo(gamma), BroadcastTo(beta))"""
     x, *factors = operands
     assert x is not None
@@ -105,7 +105,7 @@ def _activated(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequen
     return [d.activated(d.add(evolve(op, activation=Activation.NONE), operands[0]), None, op.activation)]
 
 
-def _unit(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _l2_normalization(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Div(x, Maximum(Sqrt(Sum(Mul(x, x))), 1e-6)), followed by the activation"""
     (x,) = operands
     squares = d.reduced(Reduction.SUM, d.product(x, x), (len(d.shape(x)) - 1,), keep_dims=True)
@@ -113,14 +113,16 @@ def _unit(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[in
     return [d.bounded(d.binary(BinaryKind.DIV, x, length), op.activation)]
 
 
-def _why_no_unit(op: L2Normalization, types: CallTypes) -> str | None:
+def _why_no_l2_normalization(op: L2Normalization, types: CallTypes) -> str | None:
     return "its activation is SIGN_BIT" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
 # ---- neighbouring channels
 
 
-def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _local_response(
+    d: Draft, op: LocalResponseNormalization, types: CallTypes, operands: Sequence[int]
+) -> Sequence[int]:
     """Mul(x, Pow(Add(Mul(AveragePool(Pad(Mul(x, x))), ..), bias), -beta)); square roots if beta is 0.5 or 0.75
 
     Squares above 1e38 are infinite.
@@ -138,8 +140,8 @@ def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands:
         margins = d.constant(np.array([[0, 0], [0, 0], [op.radius, op.radius], [0, 0]], np.int32))
         means = d.add(Pool2D(Pooling.AVERAGE, 1, window), d.add(Pad(), plane, margins))
         sums, factor = d.reshaped(means, *shape), op.alpha * window
-    wide = d.sum(d.product(sums, d.like(x, factor)), d.like(x, op.bias))
-    return [d.product(x, _power(d, wide, op.beta))]
+    base = d.sum(d.product(sums, d.like(x, factor)), d.like(x, op.bias))
+    return [d.product(x, _power(d, base, op.beta))]
 
 
 def _power(d: Draft, x: int, beta: float) -> int:
@@ -155,34 +157,37 @@ def _power(d: Draft, x: int, beta: float) -> int:
 # ---- softmax
 
 
-def _below_largest(d: Draft, x: int) -> int:
+def _minus_largest(d: Draft, x: int) -> int:
     """Elements minus the largest along the last axis, so that no exponential overflows."""
     return d.difference(x, d.reduced(Reduction.MAX, x, (len(d.shape(x)) - 1,), keep_dims=True))
 
 
-def _total(d: Draft, powers: int) -> int:
-    return d.reduced(Reduction.SUM, powers, (len(d.shape(powers)) - 1,), keep_dims=True)
+def _row_sums(d: Draft, exponentials: int) -> int:
+    return d.reduced(Reduction.SUM, exponentials, (len(d.shape(exponentials)) - 1,), keep_dims=True)
 
 
 def _softmax(d: Draft, op: Softmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Div(powers, Sum(powers)) with powers = Exp(Mul(Sub(x, Max(x)), beta))"""
-    below = _below_largest(d, operands[0])
-    powers = d.unary(UnaryKind.EXP, below if op.beta == 1 else d.product(below, d.like(below, op.beta)))
-    return [d.binary(BinaryKind.DIV, powers, _total(d, powers))]
+    """Div(exponentials, Sum(exponentials)) with exponentials = Exp(Mul(Sub(x, Max(x)), beta))"""
+    shifted = _minus_largest(d, operands[0])
+    exponentials = d.unary(UnaryKind.EXP, shifted if op.beta == 1 else d.product(shifted, d.like(shifted, op.beta)))
+    return [d.binary(BinaryKind.DIV, exponentials, _row_sums(d, exponentials))]
 
 
 def _log_softmax(d: Draft, op: LogSoftmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Sub(below, Log(Sum(Exp(below)))) with below = Sub(x, Max(x))"""
-    below = _below_largest(d, operands[0])
-    return [d.difference(below, d.unary(UnaryKind.LOG, _total(d, d.unary(UnaryKind.EXP, below))))]
+    """Sub(shifted, Log(Sum(Exp(shifted)))) with shifted = Sub(x, Max(x))"""
+    shifted = _minus_largest(d, operands[0])
+    return [d.difference(shifted, d.unary(UnaryKind.LOG, _row_sums(d, d.unary(UnaryKind.EXP, shifted))))]
 
 
 DECOMPOSITIONS = {
     BatchNorm: (Decomposition(_why_not, _batch_norm),),
     InstanceNorm: (Decomposition(_why_not, _instance_norm),),
-    RmsNorm: (Decomposition(_why_not_widened, _widened), Decomposition(_why_not, _rms_norm)),
-    L2Normalization: (Decomposition(_why_not_activated, _activated), Decomposition(_why_no_unit, _unit)),
-    LocalResponseNormalization: (Decomposition(only_floats, _local),),
+    RmsNorm: (Decomposition(_why_no_broadcast, _broadcast_factors), Decomposition(_why_not, _rms_norm)),
+    L2Normalization: (
+        Decomposition(_why_not_activated, _activated),
+        Decomposition(_why_no_l2_normalization, _l2_normalization),
+    ),
+    LocalResponseNormalization: (Decomposition(only_floats, _local_response),),
     Softmax: (Decomposition(only_floats, _softmax),),
     LogSoftmax: (Decomposition(only_floats, _log_softmax),),
 }

@@ -24,9 +24,9 @@ EXACT_TERMS = (1 << 24) // (1 << 14)
 """How many products of two signed bytes (each at most 2**14) float32 sums exactly in any order."""
 
 
-def _others(rank: int, *taken: Sequence[int]) -> list[int]:
-    named = {axis for axes in taken for axis in axes}
-    return [axis for axis in range(rank) if axis not in named]
+def _free_axes(rank: int, *used: Sequence[int]) -> list[int]:
+    used_axes = {axis for axes in used for axis in axes}
+    return [axis for axis in range(rank) if axis not in used_axes]
 
 
 def contracted(
@@ -39,33 +39,35 @@ def contracted(
     """
     (x_batch, y_batch), (x_sum, y_sum) = batch, summed
     shapes = d.shape(x), d.shape(y)
-    x_free, y_free = _others(len(shapes[0]), x_batch, x_sum), _others(len(shapes[1]), y_batch, y_sum)
+    x_free, y_free = _free_axes(len(shapes[0]), x_batch, x_sum), _free_axes(len(shapes[1]), y_batch, y_sum)
     sizes = [shapes[0][axis] for axis in x_batch]
     rows, columns = (math.prod(s[a] for a in free) for s, free in ((shapes[0], x_free), (shapes[1], y_free)))
     depth = math.prod(shapes[0][axis] for axis in x_sum)
     result = (*sizes, *(shapes[0][a] for a in x_free), *(shapes[1][a] for a in y_free))
     if 0 in (*shapes[0], *shapes[1]):
         return d.constant(np.zeros(result, np.float32)) if 0 in result else d.broadcast(d.like(x, 0), result)
-    many = math.prod(sizes)
-    if many == 1 and d.type(y).value is not None:
+    matrices = math.prod(sizes)
+    if matrices == 1 and d.type(y).value is not None:
         left = d.reshaped(d.transposed(x, (*x_batch, *x_free, *x_sum)), rows, depth)
         weights = d.reshaped(d.transposed(y, (*y_batch, *y_free, *y_sum)), columns, depth)
         return d.reshaped(d.rows_times(left, weights, None), *result)
-    left, turned_x = _matrices(d, x, x_batch, x_free, x_sum)
-    right, turned_y = _matrices(d, y, y_batch, y_sum, y_free)
-    left = d.reshaped(left, *((many,) if many > 1 else ()), *((depth, rows) if turned_x else (rows, depth)))
-    right = d.reshaped(right, *((many,) if many > 1 else ()), *((columns, depth) if turned_y else (depth, columns)))
-    return d.reshaped(d.add(BatchMatMul(turned_x, turned_y), left, right), *result)
+    left, adjoint_x = _matrices(d, x, x_batch, x_free, x_sum)
+    right, adjoint_y = _matrices(d, y, y_batch, y_sum, y_free)
+    left = d.reshaped(left, *((matrices,) if matrices > 1 else ()), *((depth, rows) if adjoint_x else (rows, depth)))
+    right = d.reshaped(
+        right, *((matrices,) if matrices > 1 else ()), *((columns, depth) if adjoint_y else (depth, columns))
+    )
+    return d.reshaped(d.add(BatchMatMul(adjoint_x, adjoint_y), left, right), *result)
 
 
 def _matrices(d: Draft, x: int, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[int, bool]:
     """`x` as matrices of these rows and columns, and whether they are transposed because `x` already has that order."""
-    turned = [*batch, *columns, *rows]
-    as_it_is = [axis for axis in turned if d.shape(x)[axis] != 1]
-    if as_it_is == sorted(as_it_is):
-        wanted = [axis for axis in (*batch, *rows, *columns) if d.shape(x)[axis] != 1]
-        if wanted != as_it_is:
-            return d.transposed(x, turned), True
+    transposed = [*batch, *columns, *rows]
+    transposed_axes = [axis for axis in transposed if d.shape(x)[axis] != 1]
+    if transposed_axes == sorted(transposed_axes):
+        plain_axes = [axis for axis in (*batch, *rows, *columns) if d.shape(x)[axis] != 1]
+        if plain_axes != transposed_axes:
+            return d.transposed(x, transposed), True
     return d.transposed(x, (*batch, *rows, *columns)), False
 
 
@@ -109,29 +111,29 @@ def _bytes(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int])
     return [d.cast(d.add(BatchMatMul(op.adjoint_x, op.adjoint_y), x, y), DType.INT32)]
 
 
-def _why_not_of_nothing(op: BatchMatMul, types: CallTypes) -> str | None:
+def _why_not_empty(op: BatchMatMul, types: CallTypes) -> str | None:
     if types.input(0).shape[-2 if op.adjoint_x else -1] != 0:
         return "its sums have terms"
     return "its result is quantised" if types.output.quantization is not None else None
 
 
-def _of_nothing(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _empty_product(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo(0)"""
     zero = d.constant(np.zeros((1,) * types.output.rank, types.output.dtype.numpy), dtype=types.output.dtype)
     return [d.broadcast(zero, static(types.output.shape))]
 
 
-def _why_not_turned(op: BatchMatMul, types: CallTypes) -> str | None:
+def _why_not_adjoint(op: BatchMatMul, types: CallTypes) -> str | None:
     return only_float32(op, types) if op.adjoint_x or op.adjoint_y else "no operand is transposed"
 
 
-def _turned(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _without_adjoint(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BatchMatMul(Transpose(x), Transpose(y)) for adjoint operands"""
-    given = []
+    factors = []
     for x, adjoint in zip(operands, (op.adjoint_x, op.adjoint_y), strict=True):
         *before, last, first = range(len(d.shape(x)))
-        given.append(d.transposed(x, (*before, first, last)) if adjoint else x)
-    return [d.add(BatchMatMul(), *given)]
+        factors.append(d.transposed(x, (*before, first, last)) if adjoint else x)
+    return [d.add(BatchMatMul(), *factors)]
 
 
 def _why_no_product(op: FullyConnected, types: CallTypes) -> str | None:
@@ -171,40 +173,44 @@ def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> 
     terms, result = _terms(op)
     labels, found = "", -1
     for at, (x, term) in enumerate(zip(operands, terms, strict=True)):
-        later = set("".join((*terms[at + 1 :], result)))
-        x, term = _summed(d, x, term, later | set(labels))
+        used_later = set("".join((*terms[at + 1 :], result)))
+        x, term = _summed(d, x, term, used_later | set(labels))
         if at == 0:
             labels, found = term, x
             continue
-        found, labels = _summed(d, found, labels, later | set(term))
-        both = [label for label in labels if label in term]
-        kept, gone = [c for c in both if c in later], [c for c in both if c not in later]
-        pairs = [tuple([side.index(c) for c in some] for side in (labels, term)) for some in (kept, gone)]
+        found, labels = _summed(d, found, labels, used_later | set(term))
+        shared = [label for label in labels if label in term]
+        batch_labels, summed_labels = [c for c in shared if c in used_later], [c for c in shared if c not in used_later]
+        pairs = [
+            tuple([side.index(c) for c in group] for side in (labels, term)) for group in (batch_labels, summed_labels)
+        ]
         found = contracted(d, found, x, (pairs[0][0], pairs[0][1]), (pairs[1][0], pairs[1][1]))
-        labels = "".join((*kept, *(c for c in labels if c not in both), *(c for c in term if c not in both)))
+        labels = "".join(
+            (*batch_labels, *(c for c in labels if c not in shared), *(c for c in term if c not in shared))
+        )
     found, labels = _summed(d, found, labels, set(result))
     return [d.transposed(found, [labels.index(label) for label in result])]
 
 
 def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
     """`x` summed over the labels that are not in `kept`, and its remaining labels."""
-    gone = [axis for axis, label in enumerate(labels) if label not in kept]
-    if not gone:
+    summed = [axis for axis, label in enumerate(labels) if label not in kept]
+    if not summed:
         return x, labels
-    rest = "".join(label for label in labels if label in kept)
-    shape = [size for axis, size in enumerate(d.shape(x)) if axis not in gone]
+    remaining = "".join(label for label in labels if label in kept)
+    shape = [size for axis, size in enumerate(d.shape(x)) if axis not in summed]
     if 0 in d.shape(x):
         empty = d.constant(np.zeros(shape, np.float32)) if 0 in shape else d.broadcast(d.like(x, 0), shape)
-        return empty, rest
-    return d.reduced(Reduction.SUM, x, gone), rest
+        return empty, remaining
+    return d.reduced(Reduction.SUM, x, summed), remaining
 
 
 DECOMPOSITIONS = {
     HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
     BatchMatMul: (
         Decomposition(_why_not_bytes, _bytes),
-        Decomposition(_why_not_of_nothing, _of_nothing),
-        Decomposition(_why_not_turned, _turned),
+        Decomposition(_why_not_empty, _empty_product),
+        Decomposition(_why_not_adjoint, _without_adjoint),
         REAL_SUMS,
     ),
     FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS),

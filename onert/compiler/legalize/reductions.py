@@ -44,7 +44,7 @@ def _why_not_known(op: HloReduce | HloReduceWindow, types: CallTypes) -> str | N
     return "a tensor is quantised" if quantized else None
 
 
-def _put_together(d: Draft, function: BinaryKind, x: int, start: int) -> int:
+def _with_start(d: Draft, function: BinaryKind, x: int, start: int) -> int:
     """The function of `x` and a scalar; `x` itself if that changes nothing."""
     value = d.type(start).value
     if function is BinaryKind.ADD and d.dtype(x).is_integer and value is not None and not value.any():
@@ -64,7 +64,7 @@ def _reduce(d: Draft, op: HloReduce, types: CallTypes, operands: Sequence[int]) 
             found.append(d.broadcast(d.reshaped(start, *(1,) * len(shape)), shape))
         else:
             reduced = d.reduced(_KINDS[function], x, op.dimensions) if op.dimensions else x
-            found.append(_put_together(d, function, reduced, start))
+            found.append(_with_start(d, function, reduced, start))
     return found
 
 
@@ -100,7 +100,7 @@ def _windows(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence
     """Binary(Reduce(Gather(Pad(x), table)), initial), the table and the reduction for each dimension"""
     function = op.function
     assert function is not None
-    return _each(
+    return _per_tensor(
         d,
         op,
         types,
@@ -109,7 +109,7 @@ def _windows(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence
     )
 
 
-def _each(
+def _per_tensor(
     d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int], reduced: Callable[[int], int]
 ) -> list[int]:
     """The results, tensor by tensor; `reduced` reduces a tensor that includes its margins."""
@@ -117,11 +117,11 @@ def _each(
     count, found = len(operands) // 2, []
     for x, start in zip(operands[:count], operands[count:], strict=True):
         wide = padded(d, x, start, op.low, op.high, [step - 1 for step in op.base_dilations])
-        found.append(_put_together(d, op.function, reduced(wide), start))
+        found.append(_with_start(d, op.function, reduced(wide), start))
     return found
 
 
-def _moving(op: HloReduceWindow) -> list[int]:
+def _window_axes(op: HloReduceWindow) -> list[int]:
     """The dimensions along which windows are larger than one element, or strided."""
     each = zip(op.dimensions, op.strides, strict=True)
     return [axis for axis, (size, stride) in enumerate(each) if size > 1 or stride > 1]
@@ -130,42 +130,42 @@ def _moving(op: HloReduceWindow) -> list[int]:
 def _why_no_pool(op: HloReduceWindow, types: CallTypes) -> str | None:
     if op.function is not BinaryKind.MAXIMUM or max(op.window_dilations, default=1) > 1:
         return "it is not a maximum over undilated windows"
-    moving = _moving(op)
-    if not moving or moving[-1] - moving[0] != len(moving) - 1 or len(moving) > 2:
+    axes = _window_axes(op)
+    if not axes or axes[-1] - axes[0] != len(axes) - 1 or len(axes) > 2:
         return "its windows do not extend along one or two adjacent dimensions"
     return only_float32(op, types) or _why_not_known(op, types)
 
 
 def _pool(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Maximum(Reshape(MaxPool(Reshape(Pad(x)))), initial)"""
-    moving = _moving(op)
-    steps = [(op.dimensions[a], op.strides[a]) for a in moving]
+    axes = _window_axes(op)
+    steps = [(op.dimensions[a], op.strides[a]) for a in axes]
     (high, down), (wide, across) = [(1, 1)] * (2 - len(steps)) + steps
 
     def reduced(x: int) -> int:
         shape = d.shape(x)
-        before, inside, after = shape[: moving[0]], [shape[a] for a in moving], shape[moving[-1] + 1 :]
+        before, inside, after = shape[: axes[0]], [shape[a] for a in axes], shape[axes[-1] + 1 :]
         plane = [1] * (2 - len(inside)) + inside
         image = d.reshaped(x, math.prod(before), *plane, math.prod(after))
         pooled = d.add(Pool2D(Pooling.MAX, high, wide, Padding.VALID, down, across), image)
-        return d.reshaped(pooled, *before, *d.shape(pooled)[3 - len(moving) : 3], *after)
+        return d.reshaped(pooled, *before, *d.shape(pooled)[3 - len(axes) : 3], *after)
 
-    return _each(d, op, types, operands, reduced)
+    return _per_tensor(d, op, types, operands, reduced)
 
 
 def _why_no_running_sum(op: HloReduceWindow, types: CallTypes) -> str | None:
     x, start = types.input(0), types.inputs[len(types.inputs) // 2]
-    moving = _moving(op)
-    if op.function is not BinaryKind.ADD or len(moving) != 1 or start is None or start.value is None:
+    axes = _window_axes(op)
+    if op.function is not BinaryKind.ADD or len(axes) != 1 or start is None or start.value is None:
         return "it is not a sum from 0 along one dimension"
-    length = x.shape[moving[0]]
-    ends = {(op.low[moving[0]], op.high[moving[0]])}
-    still = all(a == 0 == b for i, (a, b) in enumerate(zip(op.low, op.high, strict=True)) if i != moving[0])
-    apart = {*op.strides, *op.base_dilations, *op.window_dilations} - {1}
-    running = op.dimensions[moving[0]] == length and ends <= {((length or 0) - 1, 0), (0, (length or 0) - 1)}
+    length = x.shape[axes[0]]
+    ends = {(op.low[axes[0]], op.high[axes[0]])}
+    unpadded = all(a == 0 == b for i, (a, b) in enumerate(zip(op.low, op.high, strict=True)) if i != axes[0])
+    steps = {*op.strides, *op.base_dilations, *op.window_dilations} - {1}
+    is_running = op.dimensions[axes[0]] == length and ends <= {((length or 0) - 1, 0), (0, (length or 0) - 1)}
     if (
-        not (running and still)
-        or apart
+        not (is_running and unpadded)
+        or steps
         or start.value.any()
         or x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64)
     ):
@@ -175,7 +175,7 @@ def _why_no_running_sum(op: HloReduceWindow, types: CallTypes) -> str | None:
 
 def _running_sum(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """CumSum(x)"""
-    (axis,) = _moving(op)
+    (axis,) = _window_axes(op)
     return [d.add(CumSum(reverse=op.low[axis] == 0), x, d.number(axis)) for x in operands[: len(operands) // 2]]
 
 
@@ -294,7 +294,7 @@ def _quotient(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -
     return [d.binary(BinaryKind.DIV, total, d.like(total, math.prod(shape[axis] for axis in at)))]
 
 
-def _apart(types: CallTypes) -> tuple[int, ...]:
+def _separated_axes(types: CallTypes) -> tuple[int, ...]:
     """The axes if dimensions other than 1 separate them; otherwise ()."""
     x, axes = types.input(0), types.input(1).value
     at = () if axes is None else axes_of(axes, x.rank)
@@ -302,8 +302,8 @@ def _apart(types: CallTypes) -> tuple[int, ...]:
     return at if any(d != 1 for d in between) else ()
 
 
-def _why_not_apart(op: Reduce, types: CallTypes) -> str | None:
-    if not _apart(types):
+def _why_not_separated(op: Reduce, types: CallTypes) -> str | None:
+    if not _separated_axes(types):
         return "its axes are adjacent, or are not known before the run"
     if 0 in types.input(0).shape:
         return "a tensor has no elements"
@@ -312,24 +312,24 @@ def _why_not_apart(op: Reduce, types: CallTypes) -> str | None:
     return "it is quantised per axis" if per_axis else None
 
 
-def _side_by_side(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _with_adjacent_axes(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Reshape(Reduce(Transpose(x)))"""
-    x, at = operands[0], _apart(types)
+    x, at = operands[0], _separated_axes(types)
     kept = [axis for axis in range(len(d.shape(x))) if axis not in at]
-    turned = d.transposed(x, (*kept, *at))
+    transposed = d.transposed(x, (*kept, *at))
     last = d.integers(*range(len(kept), len(kept) + len(at)))
-    found = d.add(Reduce(op.kind), turned, last, quantization=(types.output.quantization,))
+    found = d.add(Reduce(op.kind), transposed, last, quantization=(types.output.quantization,))
     return [d.reshaped(found, *static(types.output.shape))]
 
 
-def _why_not_of_nothing(op: Reduce, types: CallTypes) -> str | None:
+def _why_not_empty(op: Reduce, types: CallTypes) -> str | None:
     x = types.input(0)
     if 0 not in x.shape or types.input(1).value is None:
         return "its operand has elements, or its axes are not known before the run"
     return "its elements are quantised" if x.quantization is not None else None
 
 
-def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _empty_reduction(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo(the reduction of no elements)"""
     shape = static(types.output.shape)
     dtype = types.output.dtype
@@ -338,11 +338,11 @@ def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int])
     return [d.broadcast(d.constant(value.astype(dtype.numpy).reshape((1,) * len(shape)), dtype=dtype), shape)]
 
 
-def _why_not_truth(op: ArgReduce, types: CallTypes) -> str | None:
+def _why_not_bool(op: ArgReduce, types: CallTypes) -> str | None:
     return None if types.input(0).dtype is DType.BOOL else "its elements are not booleans"
 
 
-def _of_truth(d: Draft, op: ArgReduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _arg_reduce_bool(d: Draft, op: ArgReduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """ArgReduce(Cast(x))"""
     return [d.add(op, d.cast(operands[0], DType.INT32), operands[1])]
 
@@ -359,8 +359,8 @@ DECOMPOSITIONS = {
     Reduce: (
         Decomposition(_why_not_mean, _mean),
         Decomposition(_why_no_quotient, _quotient),
-        Decomposition(_why_not_apart, _side_by_side),
-        Decomposition(_why_not_of_nothing, _of_nothing),
+        Decomposition(_why_not_separated, _with_adjacent_axes),
+        Decomposition(_why_not_empty, _empty_reduction),
     ),
-    ArgReduce: (Decomposition(_why_not_truth, _of_truth),),
+    ArgReduce: (Decomposition(_why_not_bool, _arg_reduce_bool),),
 }

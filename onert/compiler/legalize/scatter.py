@@ -26,7 +26,7 @@ Combine = Callable[[Draft, int, int], int]
 """Drafts the combination of a row of the table and the row that is put there."""
 
 
-def replaced(d: Draft, old: int, new: int) -> int:
+def replace_row(d: Draft, old: int, new: int) -> int:
     return new
 
 
@@ -51,7 +51,7 @@ def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> 
 
 
 def _put(d: Draft, table: int, place: int, row: int, combine: Combine) -> int:
-    if combine is not replaced:
+    if combine is not replace_row:
         row = combine(d, d.gathered(table, place, 0), row)
     return d.moved(PutRow(), table, row, place)
 
@@ -64,12 +64,12 @@ def _flat(d: Draft, columns: Sequence[int], sizes: Sequence[int]) -> tuple[int, 
     """Flat row numbers of indices along several dimensions, and whether all indices are in range."""
     flat, inside = -1, -1
     for column, size in zip(columns, sizes, strict=True):
-        here = d.binary(
+        column_inside = d.binary(
             BinaryKind.LOGICAL_AND,
             d.compared(ComparisonKind.GREATER_EQUAL, column, d.like(column, 0)),
             d.compared(ComparisonKind.LESS, column, d.like(column, size)),
         )
-        inside = here if inside < 0 else d.binary(BinaryKind.LOGICAL_AND, inside, here)
+        inside = column_inside if inside < 0 else d.binary(BinaryKind.LOGICAL_AND, inside, column_inside)
         flat = column if flat < 0 else d.sum(d.product(flat, d.like(column, size)), column)
     return flat, inside
 
@@ -153,9 +153,9 @@ def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]
     def put(table: int, rows: int, flat: int, inside: int | None) -> int:
         count, width = d.shape(table)
         at = flat if inside is None else d.chosen(inside, flat, d.like(flat, count))
-        behind = _filled(d, d.like(table, 0), 1, width)
-        longer = d.add(Concat(0), table, behind, quantization=(d.type(table).quantization,))
-        combine = replaced if op.function is None or op.replaces else _combined(op.function)
+        extra_row = _filled(d, d.like(table, 0), 1, width)
+        longer = d.add(Concat(0), table, extra_row, quantization=(d.type(table).quantization,))
+        combine = replace_row if op.function is None or op.replaces else _combined(op.function)
         return d.part(put_rows(d, longer, at, rows, combine), (0, 0), (count, width))
 
     return _scattered(d, op, types, operands, put)
@@ -168,10 +168,10 @@ Put = Callable[[int, int, int, int | None], int]
 def _scattered(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int], put: Put) -> Sequence[int]:
     """`x` as a table of rows, into which `put` puts the updates' rows."""
     x, indices, updates = operands
-    shape, given = d.shape(x), d.shape(updates)
+    shape, update_shape = d.shape(x), d.shape(updates)
     partial = _indexed(op, types)
-    named = sorted((*op.inserted_window_dims, *partial))
-    whole = [axis for axis in range(len(shape)) if axis not in named]
+    indexed = sorted((*op.inserted_window_dims, *partial))
+    full = [axis for axis in range(len(shape)) if axis not in indexed]
     window = dict(
         zip(
             (a for a in range(len(shape)) if a not in op.inserted_window_dims),
@@ -179,21 +179,21 @@ def _scattered(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[in
             strict=True,
         )
     )
-    batch = [axis for axis in range(len(given)) if axis not in op.update_window_dims]
-    order = (*batch, *(window[a] for a in partial), *(window[a] for a in whole))
-    width, count = math.prod(shape[a] for a in whole), math.prod(shape[a] for a in named)
-    rows = d.reshaped(d.transposed(updates, order), math.prod(given) // width, width)
-    table = d.reshaped(d.transposed(x, (*named, *whole)), count, width)
+    batch = [axis for axis in range(len(update_shape)) if axis not in op.update_window_dims]
+    order = (*batch, *(window[a] for a in partial), *(window[a] for a in full))
+    width, count = math.prod(shape[a] for a in full), math.prod(shape[a] for a in indexed)
+    rows = d.reshaped(d.transposed(updates, order), math.prod(update_shape) // width, width)
+    table = d.reshaped(d.transposed(x, (*indexed, *full)), count, width)
     vectors = _index_vectors(d, op, _wide(d, indices, math.prod(shape)))
-    places = [given[axis] for axis in batch], [given[window[a]] for a in partial]
-    columns = [_coordinates(d, op, vectors, axis, partial, *places) for axis in named]
+    places = [update_shape[axis] for axis in batch], [update_shape[window[a]] for a in partial]
+    columns = [_coordinates(d, op, vectors, axis, partial, *places) for axis in indexed]
     if columns:
-        flat, inside = _flat(d, columns, [shape[a] for a in named])
+        flat, inside = _flat(d, columns, [shape[a] for a in indexed])
         found = put(table, rows, flat, inside)
     else:
         found = put(table, rows, d.broadcast(d.like(vectors, 0), (d.shape(rows)[0],)), None)
-    split = d.reshaped(found, *(shape[a] for a in (*named, *whole)))
-    return [d.transposed(split, [(*named, *whole).index(axis) for axis in range(len(shape))])]
+    split = d.reshaped(found, *(shape[a] for a in (*indexed, *full)))
+    return [d.transposed(split, [(*indexed, *full).index(axis) for axis in range(len(shape))])]
 
 
 def _index_vectors(d: Draft, op: HloScatter, indices: int) -> int:
@@ -280,7 +280,7 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
     count = d.shape(vectors)[0]
     rows = d.reshaped(values, count, 1) if d.shape(values) else _filled(d, values, count, 1)
     table = _filled(d, default, math.prod(shape), 1)
-    found = put_rows(d, table, _checked(d, vectors, shape), rows, replaced)
+    found = put_rows(d, table, _checked(d, vectors, shape), rows, replace_row)
     return [d.reshaped(found, *static(types.output.shape))]
 
 
@@ -295,17 +295,17 @@ def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
 def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """ScatterSlices on the flattened elements, with flat indices"""
     x, indices, updates = operands
-    shape, given = d.shape(x), d.shape(indices)
-    if 0 in given:
+    shape, index_shape = d.shape(x), d.shape(indices)
+    if 0 in index_shape:
         return [x]
-    axis, total, count = normalize_axis(op.axis, len(shape)), math.prod(shape), math.prod(given)
+    axis, total, count = normalize_axis(op.axis, len(shape)), math.prod(shape), math.prod(index_shape)
     indices = _wide(d, indices, total + 1)
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     along, inside = _flat(d, [indices], [shape[axis]])
     flat = d.product(along, d.like(indices, steps[axis]))
-    for i, size in enumerate(given):
+    for i, size in enumerate(index_shape):
         if i != axis:
-            numbers = d.numbers(size, indices, [size if at == i else 1 for at in range(len(given))])
+            numbers = d.numbers(size, indices, [size if at == i else 1 for at in range(len(index_shape))])
             flat = d.sum(flat, d.product(numbers, d.like(indices, steps[i])))
     places = d.reshaped(d.chosen(inside, flat, d.like(indices, total)), count, 1)
     line = d.reshaped(x, total), places, d.reshaped(updates, count)
@@ -340,9 +340,9 @@ def _unsorted(d: Draft, op: UnsortedSegment, types: CallTypes, operands: Sequenc
     start = d.constant(np.array(op.kind.initial(d.dtype(data).numpy), d.dtype(data).numpy))
     total = math.prod(d.shape(ids))
     rows = d.reshaped(data, total, width)
-    named = d.reshaped(d.index(ids), total)
-    following = d.sum(d.binary(BinaryKind.MINIMUM, named, d.like(named, count)), d.like(named, 1))
-    places = d.binary(BinaryKind.MAXIMUM, following, d.like(named, 0))
+    segments = d.reshaped(d.index(ids), total)
+    shifted = d.sum(d.binary(BinaryKind.MINIMUM, segments, d.like(segments, count)), d.like(segments, 1))
+    places = d.binary(BinaryKind.MAXIMUM, shifted, d.like(segments, 0))
     if op.kind in _FUNCTIONS:
         combine = _combined(_FUNCTIONS[op.kind])
     else:

@@ -25,18 +25,18 @@ from .draft import Draft
 
 
 def _rotated(d: Draft, x: int, sin: int, cos: int, pairing: Pairing) -> int:
-    """x · cos + turned · sin, where `turned` swaps the elements of each pair and negates one of them."""
+    """x · cos + rotated · sin, where `rotated` swaps the elements of each pair and negates one of them."""
     shape = d.shape(x)
     before, size = shape[:-1], shape[-1]
     if pairing is Pairing.HALVES:
         half, none = (*before, size // 2), (0,) * len(before)
         first, second = d.part(x, (*none, 0), half), d.part(x, (*none, size // 2), half)
-        turned = d.add(Concat(-1), d.unary(UnaryKind.NEG, second), first)
+        rotated = d.add(Concat(-1), d.unary(UnaryKind.NEG, second), first)
     else:
         pairs = d.reshaped(x, *before, size // 2, 2)
         swapped = d.moved(Reverse(), pairs, d.integers(len(before) + 1))
-        turned = d.reshaped(d.product(swapped, d.constant(np.array([-1, 1], np.float32))), *shape)
-    return d.sum(d.product(x, cos), d.product(turned, sin))
+        rotated = d.reshaped(d.product(swapped, d.constant(np.array([-1, 1], np.float32))), *shape)
+    return d.sum(d.product(x, cos), d.product(rotated, sin))
 
 
 def _rope(d: Draft, op: RoPE, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -74,23 +74,25 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
         for cache, new in ((k_cache, key), (v_cache, value))
     )
     context = size if mask is None else min(size, d.shape(mask)[-1])
-    seen_keys, seen_values = (d.part(cache, (0, 0), (context, model)) for cache in (keys, values))
+    visible_keys, visible_values = (d.part(cache, (0, 0), (context, model)) for cache in (keys, values))
     if mask is None:  # zero the rows after the last token: even NaN there must not affect a result
-        behind = d.compared(
+        is_later = d.compared(
             ComparisonKind.GREATER, d.numbers(size, first, (size, 1)), d.part(places, (tokens - 1,), (1,))
         )
-        seen_values = d.chosen(behind, d.like(x, 0), seen_values)
-    by_head = d.transposed(d.reshaped(seen_keys, context, heads, n), (1, 0, 2))
+        visible_values = d.chosen(is_later, d.like(x, 0), visible_values)
+    by_head = d.transposed(d.reshaped(visible_keys, context, heads, n), (1, 0, 2))
     scores = d.add(BatchMatMul(adjoint_y=True), d.transposed(query, (1, 0, 2)), by_head)
     scores = d.product(scores, d.real(1 / np.sqrt(n)))
     if mask is None:
-        seen = d.compared(ComparisonKind.LESS_EQUAL, d.numbers(size, first, (1, size)), d.reshaped(places, tokens, 1))
-        scores = d.chosen(seen, scores, d.like(x, -math.inf))
+        visible = d.compared(
+            ComparisonKind.LESS_EQUAL, d.numbers(size, first, (1, size)), d.reshaped(places, tokens, 1)
+        )
+        scores = d.chosen(visible, scores, d.like(x, -math.inf))
     else:
         wide = d.reshaped(mask, math.prod(d.shape(mask)[:-1]), d.shape(mask)[-1])
         scores = d.sum(scores, d.part(wide, (0, 0), (d.shape(wide)[0], context)))
     weights = d.add(Softmax(), scores)
-    values_by_head = d.transposed(d.reshaped(seen_values, context, heads, n), (1, 0, 2))
+    values_by_head = d.transposed(d.reshaped(visible_values, context, heads, n), (1, 0, 2))
     mixed = d.transposed(d.add(BatchMatMul(), weights, values_by_head), (1, 0, 2))
     out = d.rows_times(d.reshaped(mixed, tokens, model), wo, None)
     return [d.reshaped(out, 1, tokens, model), *(d.reshaped(c, 1, size, heads, n) for c in (keys, values))]
@@ -110,17 +112,17 @@ def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequenc
     factors = d.product(d.reshaped(weights, total), d.gathered(d.reshaped(scales, experts), numbers, 0))
     rows = d.reshaped(x, total // chosen, 1, features)
     rows = d.reshaped(d.broadcast(rows, (total // chosen, chosen, features)), total, features)
-    into = [d.transposed(d.reshaped(w, hidden, experts, features), (1, 0, 2)) for w in (gate, up)]
-    out_of = d.transposed(d.reshaped(down, features, experts, hidden), (1, 0, 2))
-    nothing = d.broadcast(d.constant(np.zeros((1, 1), np.float32)), (total, features))
+    input_weights = [d.transposed(d.reshaped(w, hidden, experts, features), (1, 0, 2)) for w in (gate, up)]
+    output_weights = d.transposed(d.reshaped(down, features, experts, hidden), (1, 0, 2))
+    zeros = d.broadcast(d.constant(np.zeros((1, 1), np.float32)), (total, features))
 
     def step(b: Draft, at: int, carried: Sequence[int]) -> Sequence[int]:
-        made, *given = carried
-        return b.moved(PutRow(), made, _one_expert(b, at, *given), at), *given
+        results, *loop_inputs = carried
+        return b.moved(PutRow(), results, _one_expert(b, at, *loop_inputs), at), *loop_inputs
 
-    carried = (nothing, rows, numbers, d.reshaped(factors, total, 1), *into, out_of)
-    made = d.counted_loop(total, carried, step)[0]
-    by_row = d.reshaped(made, total // chosen, chosen, features)
+    carried = (zeros, rows, numbers, d.reshaped(factors, total, 1), *input_weights, output_weights)
+    results = d.counted_loop(total, carried, step)[0]
+    by_row = d.reshaped(results, total // chosen, chosen, features)
     return [d.reshaped(d.reduced(Reduction.SUM, by_row, (1,)), *static(types.output.shape))]
 
 

@@ -56,7 +56,7 @@ def _why_not(op: Sliding, types: CallTypes) -> str | None:
     return None if elements <= _MOST_ELEMENTS else f"its windows have {elements} elements together"
 
 
-def _surrounded(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
+def _padded_image(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
     """An image padded with `value` as far as windows reach."""
     margins = []
     for window, inputs in zip(windows, d.shape(x)[1:3], strict=True):
@@ -69,7 +69,7 @@ def _surrounded(d: Draft, x: int, windows: Sequence[Window], value: float) -> in
 def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
     """The windows of an image padded with `value`: [batch, rows, columns, window height, window width, channels]."""
     counts = [window.outputs(inputs) for window, inputs in zip(windows, d.shape(x)[1:3], strict=True)]
-    x = _surrounded(d, x, windows, value)
+    x = _padded_image(d, x, windows, value)
     for axis, window, count in zip((1, 3), windows, counts, strict=True):
         table = np.arange(count)[:, None] * window.stride + np.arange(window.size) * window.dilation
         x = d.gathered(x, d.constant(table.astype(np.int32)), axis)
@@ -86,12 +86,12 @@ def _inside(windows: Sequence[Window], sizes: Sequence[int]) -> Array:
     return down[:, None, :, None] & across[None, :, None, :]
 
 
-def _there(d: Draft, products: int, inside: Array) -> int:
+def _masked(d: Draft, products: int, inside: Array) -> int:
     """Products masked to 0 in the margins, even if the weight there is infinite or NaN."""
     return products if inside.all() else d.chosen(d.constant(inside), products, d.like(products, 0))
 
 
-def _ended(d: Draft, out: int, bias: int | None, activation: Activation) -> list[int]:
+def _finished(d: Draft, out: int, bias: int | None, activation: Activation) -> list[int]:
     out = out if bias is None else d.sum(out, d.reshaped(bias, math.prod(d.shape(bias))))
     return [d.bounded(out, activation)]
 
@@ -112,7 +112,7 @@ def _convolved(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | 
     terms = _gathered(d, x, dilated_windows(op, height, width), 0)
     flat = d.reshaped(terms, batch * rows * columns, height * width * channels)
     out = d.rows_times(flat, d.reshaped(weight, filters, height * width * channels), None)
-    return _ended(d, d.reshaped(out, batch, rows, columns, filters), bias, op.activation)
+    return _finished(d, d.reshaped(out, batch, rows, columns, filters), bias, op.activation)
 
 
 def _groups(types: CallTypes) -> int:
@@ -132,14 +132,14 @@ def _group_by_group(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[i
     assert x is not None
     assert weight is not None
     groups, (filters, *sizes), found = _groups(types), d.shape(weight), []
-    own = filters // groups
+    group_filters = filters // groups
     for group in range(groups):
         parts = [
             d.part(x, (0, 0, 0, group * sizes[-1]), (*d.shape(x)[:3], sizes[-1])),
-            d.part(weight, (group * own, 0, 0, 0), (own, *sizes)),
+            d.part(weight, (group * group_filters, 0, 0, 0), (group_filters, *sizes)),
         ]
         if bias is not None:
-            parts.append(d.part(d.reshaped(bias, filters), (group * own,), (own,)))
+            parts.append(d.part(d.reshaped(bias, filters), (group * group_filters,), (group_filters,)))
         found.append(d.add(op, *parts))
     return [d.add(Concat(3), *found)]
 
@@ -158,7 +158,7 @@ def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequ
     height, width = _size(op, types)
     windows = dilated_windows(op, height, width)
     inside = _inside(windows, d.shape(x)[1:3])
-    x = _surrounded(d, x, windows, 0)
+    x = _padded_image(d, x, windows, 0)
     each = (channels,) if outputs == channels else (channels, outputs // channels)
     factors, one = d.reshaped(weight, height * width, *each), (1,) * (len(each) - 1)
     ends = [(count - 1) * window.stride + 1 for count, window in zip((rows, columns), windows, strict=True)]
@@ -168,15 +168,15 @@ def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequ
         last = [start + end for start, end in zip(first, ends, strict=True)]
         limits = [(0, *first, 0), (batch, *last, channels), (1, *(window.stride for window in windows), 1)]
         part = d.moved(StridedSlice(), x, *(d.integers(*numbers) for numbers in limits))
-        own = d.reshaped(d.part(factors, (tap, *(0 for _ in each)), (1, *each)), *each)
-        part = d.product(d.reshaped(part, batch, rows, columns, channels, *one), own)
-        part = _there(d, part, inside[:, :, at[0], at[1]].reshape(rows, columns, *(1,) * len(each)))
+        tap_weights = d.reshaped(d.part(factors, (tap, *(0 for _ in each)), (1, *each)), *each)
+        part = d.product(d.reshaped(part, batch, rows, columns, channels, *one), tap_weights)
+        part = _masked(d, part, inside[:, :, at[0], at[1]].reshape(rows, columns, *(1,) * len(each)))
         total = part if total is None else d.sum(total, part)
     assert total is not None
-    return _ended(d, d.reshaped(total, batch, rows, columns, outputs), bias, op.activation)
+    return _finished(d, d.reshaped(total, batch, rows, columns, outputs), bias, op.activation)
 
 
-def _why_not_added(op: TransposeConv2D, types: CallTypes) -> str | None:
+def _why_no_transposed_convolution(op: TransposeConv2D, types: CallTypes) -> str | None:
     present = [t for t in (*types.inputs[1:], *types.outputs) if t is not None]
     if any(0 in t.shape for t in present) or op.activation is Activation.SIGN_BIT:
         return "a tensor has no elements, or the activation is no bound"
@@ -187,7 +187,9 @@ def _why_not_added(op: TransposeConv2D, types: CallTypes) -> str | None:
     return only_floats(op, CallTypes(types.inputs[1:], types.outputs))
 
 
-def _added(d: Draft, op: TransposeConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+def _transposed_convolution(
+    d: Draft, op: TransposeConv2D, types: CallTypes, operands: Sequence[int | None]
+) -> Sequence[int]:
     """Add(UnsortedSegment(FullyConnected(x, weight), places), bias): products outside the result have place -1"""
     _, weight, x, bias = [*operands, None][:4]
     assert x is not None
@@ -205,7 +207,7 @@ def _added(d: Draft, op: TransposeConv2D, types: CallTypes, operands: Sequence[i
     terms = d.transposed(d.reshaped(terms, batch, len(flat), outputs), (1, 0, 2))
     total = d.number(math.prod(results))
     sums = d.add(UnsortedSegment(SegmentReduction.SUM), terms, d.constant(flat), total)
-    return _ended(d, d.reshaped(d.transposed(sums, (1, 0, 2)), batch, *results, outputs), bias, op.activation)
+    return _finished(d, d.reshaped(d.transposed(sums, (1, 0, 2)), batch, *results, outputs), bias, op.activation)
 
 
 def _why_not_planes(op: Conv3D, types: CallTypes) -> str | None:
@@ -232,14 +234,14 @@ def _planes(d: Draft, op: Conv3D, types: CallTypes, operands: Sequence[int | Non
     total: int | None = None
     for tap in range(taps):
         table = np.arange(depth, dtype=np.int32) * window.stride + tap * window.dilation
-        pictures = d.reshaped(d.gathered(x, d.constant(table), 1), batch * depth, *d.shape(x)[2:])
-        own = d.reshaped(d.part(weight, (tap, 0, 0, 0, 0), (1, *rest)), *rest)
-        part = d.add(flat, pictures, d.transposed(own, (3, 0, 1, 2)))
+        images = d.reshaped(d.gathered(x, d.constant(table), 1), batch * depth, *d.shape(x)[2:])
+        tap_weights = d.reshaped(d.part(weight, (tap, 0, 0, 0, 0), (1, *rest)), *rest)
+        part = d.add(flat, images, d.transposed(tap_weights, (3, 0, 1, 2)))
         inside = (table >= before) & (table < before + inputs)
-        part = _there(d, d.reshaped(part, batch, depth, *plane, outputs), inside.reshape(-1, 1, 1, 1))
+        part = _masked(d, d.reshaped(part, batch, depth, *plane, outputs), inside.reshape(-1, 1, 1, 1))
         total = part if total is None else d.sum(total, part)
     assert total is not None
-    return _ended(d, total, bias, op.activation)
+    return _finished(d, total, bias, op.activation)
 
 
 def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -261,7 +263,7 @@ def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> 
 # ---- Col2Im, and max pooling that returns indices
 
 
-def _why_not_put_back(op: FromColumns, types: CallTypes) -> str | None:
+def _why_not_from_columns(op: FromColumns, types: CallTypes) -> str | None:
     x, sizes, block = types.inputs
     assert x is not None
     if sizes is None or block is None or sizes.value is None or block.value is None:
@@ -270,19 +272,19 @@ def _why_not_put_back(op: FromColumns, types: CallTypes) -> str | None:
     return "its elements are quantised or complex, or it has none" if quantized or 0 in x.shape else None
 
 
-def _put_back(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _from_columns(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(UnsortedSegment(Transpose(x), places))"""
-    picture, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
-    places = op.places(picture, kernel)
+    image, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
+    places = op.places(image, kernel)
     shape = static(types.output.shape)
     x = d.reshaped(operands[0], *shape[:2], *places.shape)
     rows = d.transposed(x, (2, 3, 0, 1))
-    total = d.number(math.prod(picture))
+    total = d.number(math.prod(image))
     found = d.add(UnsortedSegment(SegmentReduction.SUM), rows, d.constant(places.astype(np.int32)), total)
     return [d.reshaped(d.transposed(found, (1, 2, 0)), *shape)]
 
 
-def _why_no_best(op: PooledPlaces, types: CallTypes) -> str | None:
+def _why_no_max_indices(op: PooledPlaces, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.quantization is not None or 0 in (*x.shape, *types.output.shape):
         return "it has no elements, or quantised ones"
@@ -290,23 +292,23 @@ def _why_no_best(op: PooledPlaces, types: CallTypes) -> str | None:
     return None if count <= _MOST_TAPS else f"a window has {count} elements"
 
 
-def _best(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Greater(Gather(x, places), best), places, where), one window element after the other for all windows"""
+def _max_indices(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Greater(Gather(x, places), best), places, indices), one window element after the other for all windows"""
     (batch, channels, *sizes), shape = d.shape(operands[0]), static(types.output.shape)
     rows = d.reshaped(operands[0], batch * channels, math.prod(sizes))
     found = np.zeros(math.prod(shape[2:]), np.bool_)
     best = d.gathered(rows, d.constant(np.zeros(len(found), np.int32)), 1)
-    where = d.constant(op.numbered(np.zeros((1, len(found)), np.int64), tuple(sizes)))
+    indices = d.constant(op.numbered(np.zeros((1, len(found)), np.int64), tuple(sizes)))
     for number, inside in op.taps(tuple(sizes)):
-        taken = d.gathered(rows, d.constant(number.astype(np.int32)), 1)
-        larger = d.compared(ComparisonKind.GREATER, taken, best)
+        candidates = d.gathered(rows, d.constant(number.astype(np.int32)), 1)
+        larger = d.compared(ComparisonKind.GREATER, candidates, best)
         allowed = d.binary(BinaryKind.LOGICAL_AND, larger, d.constant(inside[None]))
         better = d.binary(BinaryKind.LOGICAL_OR, allowed, d.constant((inside & ~found)[None]))
-        best = d.chosen(better, taken, best)
-        where = d.chosen(better, d.constant(op.numbered(number, tuple(sizes))[None]), where)
+        best = d.chosen(better, candidates, best)
+        indices = d.chosen(better, d.constant(op.numbered(number, tuple(sizes))[None]), indices)
         found = found | inside
     first = np.arange(batch * channels, dtype=np.int64)[:, None] * math.prod(sizes)
-    return [d.reshaped(d.sum(where, d.constant(first)), *shape)]
+    return [d.reshaped(d.sum(indices, d.constant(first)), *shape)]
 
 
 CONVOLUTION = Decomposition(_why_not_convolved, _convolved)
@@ -314,8 +316,8 @@ GROUPS = Decomposition(_why_not_groups, _group_by_group)
 BY_CHANNELS = Decomposition(_why_not_by_channels, _by_channels)
 POOL = Decomposition(_why_not, _pooled)
 DECOMPOSITIONS = {
-    TransposeConv2D: (Decomposition(_why_not_added, _added),),
+    TransposeConv2D: (Decomposition(_why_no_transposed_convolution, _transposed_convolution),),
     Conv3D: (Decomposition(_why_not_planes, _planes),),
-    FromColumns: (Decomposition(_why_not_put_back, _put_back),),
-    PooledPlaces: (Decomposition(_why_no_best, _best),),
+    FromColumns: (Decomposition(_why_not_from_columns, _from_columns),),
+    PooledPlaces: (Decomposition(_why_no_max_indices, _max_indices),),
 }

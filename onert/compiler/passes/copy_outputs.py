@@ -22,18 +22,18 @@ def copy_outputs(subgraph: Subgraph) -> Subgraph:
     edit = Edit(subgraph)
 
     def copied(operand: int) -> int:
-        made = edit.like(operand, subgraph.operands[operand].name)
+        copy = edit.like(operand, subgraph.operands[operand].name)
         edit.insert(
-            len(subgraph.operations), Operation(Copy(), (operand,), (made,), f"copy of {subgraph.label(operand)}")
+            len(subgraph.operations), Operation(Copy(), (operand,), (copy,), f"copy of {subgraph.label(operand)}")
         )
-        return made
+        return copy
 
     outputs: list[int] = []
     seen: set[int] = set()
     for output in subgraph.outputs:
-        own = output in subgraph.definitions and output not in seen
+        is_separate = output in subgraph.definitions and output not in seen
         seen.add(output)
-        outputs.append(output if own else copied(output))
+        outputs.append(output if is_separate else copied(output))
     state = tuple(
         evolve(u, source=copied(u.source)) if subgraph.operands[u.source].variable else u for u in subgraph.state
     )

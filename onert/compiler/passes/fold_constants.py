@@ -110,7 +110,7 @@ def _worthwhile(types: CallTypes, packed: int = 1) -> bool:
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:
             return False
-        given = (packed * (num_elements(t.shape) or 0) for t in types.inputs if t is not None)
-        if result.nbytes > SMALL and result.nbytes > max(given, default=0) * result.dtype.itemsize:
+        operand_elements = (packed * (num_elements(t.shape) or 0) for t in types.inputs if t is not None)
+        if result.nbytes > SMALL and result.nbytes > max(operand_elements, default=0) * result.dtype.itemsize:
             return False
     return True

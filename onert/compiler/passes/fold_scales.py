@@ -59,7 +59,9 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
         edit, touched = Edit(subgraph), set[int]()
         for at, operation in enumerate(subgraph.operations):
             if type(operation.op) in _LAYERS and at not in touched and not _is_exact(subgraph, operation):
-                touched |= _behind(edit, at, operation, touched) or _before(edit, at, operation, touched)
+                touched |= _fold_into_producer(edit, at, operation, touched) or _fold_into_consumer(
+                    edit, at, operation, touched
+                )
         found = edit.done()
         if found is subgraph:
             return subgraph
@@ -97,11 +99,11 @@ def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | N
     return weight.value, None if bias is None or bias.value is None else bias.value.reshape(-1)
 
 
-def _vector(subgraph: Subgraph, operand: int | None, beside: int, count: int) -> Array | None:
-    """A constant's value for each index of the last axis of the tensor `beside` it; None if it varies along others."""
+def _vector(subgraph: Subgraph, operand: int | None, tensor: int, count: int) -> Array | None:
+    """A constant's value for each index of the last axis of the tensor `tensor` it; None if it varies along others."""
     if operand is None:
         return None
-    type_, other = subgraph.operands[operand].known, subgraph.type(beside)
+    type_, other = subgraph.operands[operand].known, subgraph.type(tensor)
     if type_.value is None or type_.rank > other.rank or any(d != 1 for d in type_.shape[:-1]):
         return None
     elements = type_.value.reshape(-1).astype(np.float64)
@@ -110,7 +112,7 @@ def _vector(subgraph: Subgraph, operand: int | None, beside: int, count: int) ->
     return np.broadcast_to(elements, (count,))
 
 
-def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
+def _fold_into_producer(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
     """Fold a sum or product into the layer whose only reader it is. Returns the operations that were changed."""
     subgraph, result = edit.subgraph, operation.outputs[0]
     user = only_user(subgraph, result)
@@ -130,10 +132,10 @@ def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set
     factor, summand = scale
     shape = [1] * weight.ndim
     shape[layer.outputs] = -1
-    wider = weight if factor is None else weight * factor.reshape(shape)
-    moved = bias if bias is None or factor is None else bias * factor
-    moved = moved if summand is None else summand if moved is None else moved + summand
-    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, wider, moved)
+    new_weight = weight if factor is None else weight * factor.reshape(shape)
+    new_bias = bias if bias is None or factor is None else bias * factor
+    new_bias = new_bias if summand is None else summand if new_bias is None else new_bias + summand
+    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, new_weight, new_bias)
 
 
 Scale = tuple[Array | None, Array | None]
@@ -155,7 +157,7 @@ def _scaled(kind: BinaryKind, vector: Array, first: bool) -> Scale | None:
             return None
 
 
-def _before(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
+def _fold_into_consumer(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
     """Fold a sum or product into the layer that is its only reader. Returns the operations that were changed."""
     subgraph, layer = edit.subgraph, _LAYERS[type(operation.op)]
     x = operation.inputs[layer.x]
@@ -178,18 +180,20 @@ def _before(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set
     factor, summand = scale
     shape = [1] * weight.ndim
     shape[layer.inputs] = -1
-    moved: Any = bias
+    new_bias: Any = bias
     if summand is not None:
         padding = operation.op.attributes.get("padding", Padding.VALID)
         if padding is not Padding.VALID or isinstance(operation.op, TransposeConv2D | TransposeConv3D):
             return set()
         axes = tuple(axis for axis in range(weight.ndim) if axis != layer.outputs)
         sums = (weight * summand.reshape(shape)).sum(axis=axes)
-        moved = sums if bias is None else bias + sums
-    wider = weight if factor is None else weight * factor.reshape(shape)
+        new_bias = sums if bias is None else bias + sums
+    new_weight = weight if factor is None else weight * factor.reshape(shape)
     activation: Any = operation.op.attributes["activation"]
     changed = tuple(source if i == layer.x else operand for i, operand in enumerate(operation.inputs))
-    return _replaced(edit, at, place, evolve(operation, inputs=changed), activation, operation.outputs, wider, moved)
+    return _replaced(
+        edit, at, place, evolve(operation, inputs=changed), activation, operation.outputs, new_weight, new_bias
+    )
 
 
 def _replaced(
@@ -209,14 +213,14 @@ def _replaced(
     assert old is not None
     dtype = edit.subgraph.type(old).dtype
     with np.errstate(over="ignore"):
-        made = [
+        constants = [
             (i, np.asarray(a).astype(dtype.numpy))
             for i, a in ((layer.weight, weight), (layer.bias, bias))
             if a is not None
         ]
-    if not all(np.isfinite(elements).all() for _, elements in made):
+    if not all(np.isfinite(elements).all() for _, elements in constants):
         return set()
-    for i, elements in made:
+    for i, elements in constants:
         inputs[i] = edit.constant(np.ascontiguousarray(elements), dtype)
     while inputs[-1] is None:
         inputs.pop()

@@ -77,17 +77,17 @@ def _sides(op: Filtering | Pool2D, pairs: Pairs) -> Pairs | None:
     count = 3 if isinstance(op, Conv3D) else 2
     if len(pairs) != count + 2 or pairs[0] != (0, 0) or pairs[-1] != (0, 0):
         return None
-    own = op.padding.sides if isinstance(op.padding, Margins) else ((0, 0),) * count
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(pairs[1:-1], own, strict=True))
+    margins = op.padding.sides if isinstance(op.padding, Margins) else ((0, 0),) * count
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(pairs[1:-1], margins, strict=True))
 
 
 def _value(subgraph: Subgraph, pad: Operation) -> float | None:
     """The stored value of the margins; None if it is unknown before the run."""
     types = subgraph.types(pad)
-    x, given = types.input(0), types.inputs[2] if len(types.inputs) > 2 else None
-    if given is None:
+    x, value = types.input(0), types.inputs[2] if len(types.inputs) > 2 else None
+    if value is None:
         return 0 if x.quantization is None else x.quantization.zero_points[0]
-    return None if given.value is None else given.value.reshape(-1)[0].item()
+    return None if value.value is None else value.value.reshape(-1)[0].item()
 
 
 def _zero(x: TensorType) -> int:
@@ -111,12 +111,12 @@ def _same(op: Any, x: TensorType, weight: TensorType, sides: Pairs) -> bool:
         return False
     steps = ((op.stride_height, op.dilation_height), (op.stride_width, op.dilation_width))
     return all(
-        _axis_alike(x.shape[axis] or 0, weight.shape[axis] or 0, stride, dilation, margin)
+        _same_along_axis(x.shape[axis] or 0, weight.shape[axis] or 0, stride, dilation, margin)
         for axis, (stride, dilation), margin in zip((1, 2), steps, sides, strict=True)
     )
 
 
-def _axis_alike(inputs: int, size: int, stride: int, dilation: int, margin: tuple[int, int]) -> bool:
+def _same_along_axis(inputs: int, size: int, stride: int, dilation: int, margin: tuple[int, int]) -> bool:
     valid, same = (Window(size, stride, dilation, padding) for padding in (Padding.VALID, Padding.SAME))
     try:
         outputs = valid.outputs(inputs + sum(margin))
@@ -133,8 +133,8 @@ def _pools(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pair
     if value is None or any(max(s) >= n for s, n in zip(sides, (op.filter_height, op.filter_width), strict=True)):
         return None
     if op.kind is Pooling.MAX:
-        least = -math.inf if x.dtype.is_float else x.dtype.limits[0]
-        if value != least and not (value == _zero(x) and _not_negative(subgraph, source)):
+        lowest = -math.inf if x.dtype.is_float else x.dtype.limits[0]
+        if value != lowest and not (value == _zero(x) and _not_negative(subgraph, source)):
             return None
         return _with(op, padding=Margins(sides))
     counts = op.counts_margins or not isinstance(op.padding, Margins)

@@ -60,10 +60,10 @@ def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
 
 def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | None:
     """The source, begin and size of the slice that produces an operand; None if there is none."""
-    made = definer(subgraph, operand)
-    if made is None or not isinstance(made.op, Slice):
+    producer = definer(subgraph, operand)
+    if producer is None or not isinstance(producer.op, Slice):
         return None
-    source, begin, size = made.used
+    source, begin, size = producer.used
     found = _scalars(subgraph, begin), _scalars(subgraph, size)
     return None if found[0] is None or found[1] is None else (source, found[0], found[1])
 
@@ -73,24 +73,24 @@ def _scalars(subgraph: Subgraph, operand: int) -> Scalars | None:
     data, type_ = subgraph.operands[operand].data, subgraph.type(operand)
     if data is not None:
         return tuple(int(v) for v in data.array.reshape(-1)) if type_.dtype.is_integer else None
-    made = definer(subgraph, operand)
-    if made is not None and isinstance(made.op, Concat | Pack) and type_.rank == 1:
-        parts = [_scalars(subgraph, i) for i in made.used]
+    producer = definer(subgraph, operand)
+    if producer is not None and isinstance(producer.op, Concat | Pack) and type_.rank == 1:
+        parts = [_scalars(subgraph, i) for i in producer.used]
         return None if None in parts else tuple(v for part in parts if part is not None for v in part)
     if not type_.ranked or num_elements(type_.shape) != 1 or type_.dtype not in (DType.INT32, DType.INT64):
         return None
-    while made is not None and isinstance(made.op, Reshape | ExpandDims):
-        operand = made.used[0]
-        made = definer(subgraph, operand)
+    while producer is not None and isinstance(producer.op, Reshape | ExpandDims):
+        operand = producer.used[0]
+        producer = definer(subgraph, operand)
     return (f"%{operand}",)
 
 
 def _follows(subgraph: Subgraph, following: int | str, index: str) -> bool:
     """Whether `following` is the scalar `index` plus 1."""
-    made = definer(subgraph, int(following[1:])) if isinstance(following, str) else None
-    if made is None or not isinstance(made.op, Binary) or made.op.activation is not Activation.NONE:
+    producer = definer(subgraph, int(following[1:])) if isinstance(following, str) else None
+    if producer is None or not isinstance(producer.op, Binary) or producer.op.activation is not Activation.NONE:
         return False
-    if made.op.kind is not BinaryKind.ADD:
+    if producer.op.kind is not BinaryKind.ADD:
         return False
-    sides = [_scalars(subgraph, i) for i in made.used]
+    sides = [_scalars(subgraph, i) for i in producer.used]
     return sides in ([(index,), (1,)], [(1,), (index,)])

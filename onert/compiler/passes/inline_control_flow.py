@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
+from onert.compiler.limits import COMMAND_WORK, native_work
 from onert.compiler.rewrite.called_graphs import (
     Enclosed,
     Inlined,
@@ -283,7 +283,7 @@ class _Enclosing:
         """
         if self.most is None or self.share is None:
             return self.most
-        allowed = max(1, self.share // (_work_of_a_run(condition) + _work_of_a_run(body)))
+        allowed = max(1, self.share // (_run_work(condition) + _run_work(body)))
         if not self.loops:
             return min(self.most, allowed)
         if known is not None and 0 < known <= min(self.most, allowed):
@@ -386,15 +386,15 @@ def _closed(graph: Subgraph) -> bool:
     return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
 
 
-def _work_of_a_run(graph: Subgraph) -> int:
+def _run_work(graph: Subgraph) -> int:
     """The work of one run, in additions, of a graph in which everything is known, with loops at their bounds."""
-    total = WORK_OF_A_COMMAND
+    total = COMMAND_WORK
     for operation in graph.operations:
         op = operation.op
         if isinstance(op, Loop):
-            total += (op.most or 1) * (_work_of_a_run(op.condition) + _work_of_a_run(op.body))
+            total += (op.most or 1) * (_run_work(op.condition) + _run_work(op.body))
         elif isinstance(op, Branch):
-            total += max(_work_of_a_run(op.then), _work_of_a_run(op.otherwise))
+            total += max(_run_work(op.then), _run_work(op.otherwise))
         else:
-            total += work_of_a_command(op, graph.types(operation))
+            total += native_work(op, graph.types(operation))
     return total

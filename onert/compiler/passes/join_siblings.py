@@ -41,9 +41,9 @@ def join_siblings(subgraph: Subgraph) -> Subgraph:
             continue
         inputs: list[int] = []
         for kind, group in groupby(operation.used, key=lambda operand: _kind(subgraph, at, operand)):
-            alike = list(group)
-            join = _JOINED[type(kind[0])] if isinstance(kind, tuple) and len(alike) >= FEWEST else None
-            inputs += alike if join is None else [join(edit, at, alike)]
+            siblings = list(group)
+            join = _JOINED[type(kind[0])] if isinstance(kind, tuple) and len(siblings) >= FEWEST else None
+            inputs += siblings if join is None else [join(edit, at, siblings)]
         if len(inputs) < len(operation.used):
             edit.replace(at, evolve(operation, inputs=tuple(inputs)))
     return edit.done()
@@ -51,44 +51,49 @@ def join_siblings(subgraph: Subgraph) -> Subgraph:
 
 def _kind(subgraph: Subgraph, at: int, operand: int) -> Hashable:
     """A key that siblings share: a tuple that begins with the operation; for any other operand, its number."""
-    made = definer(subgraph, operand)
-    if made is None or only_user(subgraph, operand) != at or subgraph.type(operand).quantization is not None:
+    producer = definer(subgraph, operand)
+    if producer is None or only_user(subgraph, operand) != at or subgraph.type(operand).quantization is not None:
         return operand
-    types = subgraph.types(made)
-    if not isinstance(made.op, Gather | Reduce) or not all(t is not None and t.ranked for t in types.inputs):
+    types = subgraph.types(producer)
+    if not isinstance(producer.op, Gather | Reduce) or not all(t is not None and t.ranked for t in types.inputs):
         return operand
-    if isinstance(made.op, Gather):
+    if isinstance(producer.op, Gather):
         x, indices = types.input(0), types.input(1)
-        fits = made.op.batch_dims == 0 and made.op.axis in (-1, x.rank - 1) and indices.rank == 1
-        return (made.op, made.used[0], indices.dtype) if fits and indices.value is not None else operand
+        fits = producer.op.batch_dims == 0 and producer.op.axis in (-1, x.rank - 1) and indices.rank == 1
+        return (producer.op, producer.used[0], indices.dtype) if fits and indices.value is not None else operand
     x, axes = types.input(0), types.input(1).value
-    fits = made.op.keep_dims and axes is not None and axes_of(axes, x.rank) == (x.rank - 1,)
+    fits = producer.op.keep_dims and axes is not None and axes_of(axes, x.rank) == (x.rank - 1,)
     fits = fits and x.shape[-1] is not None and 0 not in x.shape and list(x.shape).count(None) <= 1
-    return (made.op, x.shape, x.dtype) if fits and x.quantization is None else operand
+    return (producer.op, x.shape, x.dtype) if fits and x.quantization is None else operand
 
 
 def _picked(edit: Edit, at: int, siblings: Sequence[int]) -> int:
     subgraph = edit.subgraph
-    made = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
-    values = [subgraph.types(each).input(1).value for each in made]
+    gathers = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
+    values = [subgraph.types(each).input(1).value for each in gathers]
     indices = np.concatenate([value for value in values if value is not None])
-    chosen = edit.constant(indices, subgraph.type(made[0].used[1]).dtype)
-    return _result(edit, at, siblings, evolve(made[0], inputs=(made[0].used[0], chosen)))
+    chosen = edit.constant(indices, subgraph.type(gathers[0].used[1]).dtype)
+    return _result(edit, at, siblings, evolve(gathers[0], inputs=(gathers[0].used[0], chosen)))
 
 
 def _reduced(edit: Edit, at: int, siblings: Sequence[int]) -> int:
     subgraph, count = edit.subgraph, len(siblings)
-    made = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
-    x = subgraph.type(made[0].used[0])
+    reductions = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
+    x = subgraph.type(reductions[0].used[0])
     width = x.shape[-1] or 0
-    beside = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count * width), data=None)))
-    apart = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count, width), data=None)))
+    concatenated = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count * width), data=None)))
+    stacked = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count, width), data=None)))
     sizes = tuple(-1 if each is None else each for each in (*x.shape[:-1], count, width))
-    edit.insert(at, Operation(Concat(x.rank - 1), tuple(each.used[0] for each in made), (beside,), made[0].location))
-    edit.insert(at, Operation(Reshape(sizes), (beside,), (apart,), made[0].location))
-    axes, op = edit.constant(np.array([x.rank], np.int32)), made[0].op
+    edit.insert(
+        at,
+        Operation(
+            Concat(x.rank - 1), tuple(each.used[0] for each in reductions), (concatenated,), reductions[0].location
+        ),
+    )
+    edit.insert(at, Operation(Reshape(sizes), (concatenated,), (stacked,), reductions[0].location))
+    axes, op = edit.constant(np.array([x.rank], np.int32)), reductions[0].op
     assert isinstance(op, Reduce)
-    reduction = evolve(made[0], op=evolve(op, keep_dims=False), inputs=(apart, axes))
+    reduction = evolve(reductions[0], op=evolve(op, keep_dims=False), inputs=(stacked, axes))
     return _result(edit, at, siblings, reduction)
 
 

@@ -149,16 +149,16 @@ def _product(edit: Edit, at: int, operation: Operation) -> _Picked | None:
 def _indices(subgraph: Subgraph, rows: int, depth: int) -> tuple[int, bool] | None:
     """The operand with the positions of the ones in one-hot rows, and whether it has an extra last dimension of 1; None
     if the rows are not one-hot."""
-    made = definer(subgraph, rows)
-    if made is not None and isinstance(made.op, OneHot):
-        numbers = [subgraph.operands[i].known.value for i in made.used[1:]]
+    producer = definer(subgraph, rows)
+    if producer is not None and isinstance(producer.op, OneHot):
+        numbers = [subgraph.operands[i].known.value for i in producer.used[1:]]
         rank = subgraph.type(rows).rank
-        ends = made.op.axis in (-1, rank - 1)
+        is_last_axis = producer.op.axis in (-1, rank - 1)
         found = [None if n is None else float(n.reshape(())) for n in numbers if n is None or n.size == 1]
-        return (made.used[0], False) if ends and found == [depth, 1, 0] else None
-    if made is None or not isinstance(made.op, Cast):
+        return (producer.used[0], False) if is_last_axis and found == [depth, 1, 0] else None
+    if producer is None or not isinstance(producer.op, Cast):
         return None
-    compared = definer(subgraph, made.used[0])
+    compared = definer(subgraph, producer.used[0])
     if compared is None or not isinstance(compared.op, Comparison) or compared.op.kind is not ComparisonKind.EQUAL:
         return None
     for one, other in (compared.used, compared.used[::-1]):
@@ -171,7 +171,7 @@ def _indices(subgraph: Subgraph, rows: int, depth: int) -> tuple[int, bool] | No
     return None
 
 
-def _clamped(edit: Edit, at: int, indices: int, wide: bool, depth: int) -> int:
+def _clamped(edit: Edit, at: int, indices: int, has_extra_axis: bool, depth: int) -> int:
     """Indices into a table that has an extra row before the first and after the last, for indices out of range."""
     type_ = edit.subgraph.type(indices).plain()
     location = edit.subgraph.operations[at].location
@@ -180,7 +180,7 @@ def _clamped(edit: Edit, at: int, indices: int, wide: bool, depth: int) -> int:
         (Binary(BinaryKind.MINIMUM), np.array(depth)),
         (Binary(BinaryKind.ADD), np.array(1)),
     ]
-    if wide:
+    if has_extra_axis:
         type_ = type_.with_shape(type_.shape[:-1])
         steps.insert(0, (Squeeze((type_.rank,)), None))
     for op, number in steps:

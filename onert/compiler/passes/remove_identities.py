@@ -57,8 +57,8 @@ def _same(subgraph: Subgraph, operation: Operation) -> int | None:
 
 def _is_same(a: TensorType, b: TensorType) -> bool:
     """Whether two static types are equal for all lengths that they depend on."""
-    alike = a.dtype is b.dtype and a.quantization == b.quantization and len(a.shape) == len(b.shape)
-    return alike and a.is_static and b.is_static and all(map(are_same, a.shape, b.shape))
+    same_kind = a.dtype is b.dtype and a.quantization == b.quantization and len(a.shape) == len(b.shape)
+    return same_kind and a.is_static and b.is_static and all(map(are_same, a.shape, b.shape))
 
 
 def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -> bool:

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from onert.compiler.rewrite.contract import OWN_OUTPUTS, rewriting
 from onert.compiler.rewrite.edit import Edit
-from onert.compiler.state.in_place import Versions, records
+from onert.compiler.state.in_place import Versions, saved_parts
 from onert.ir import DType, Effect, Operand, Operation, Subgraph, TensorType
 from onert.ir.analysis.ordering import in_order
 from onert.ir.ops.data_movement.part_update import PartUpdate, Update
@@ -27,7 +27,7 @@ def update_in_place(subgraph: Subgraph) -> Subgraph:
         return subgraph
     subgraph = _readers_first(subgraph)
     edit = Edit(subgraph)
-    done = records(subgraph)
+    done = saved_parts(subgraph)
     for chain in Versions(subgraph).chains():
         if chain.origin is not None and all(_pays(subgraph, at) for at in chain.updates):
             for at in chain.updates:
@@ -48,37 +48,37 @@ def _record(edit: Edit, at: int) -> None:
     operation = edit.subgraph.operations[at]
     op, used = operation.op, operation.used
     assert isinstance(op, Update)
-    given = (used[op.given], *op.places(used))
-    part, *places = (edit.like(i) for i in given)
-    taken = edit.operand(Operand(TensorType(DType.BOOL, ())))
-    kept = Operation(op.keeping(), (used[0], *given), (part, *places, taken), f"what {operation} overwrites")
-    edit.replace(at, kept, evolve(operation, inputs=op.with_places(used, places)))
+    updated = (used[op.given], *op.places(used))
+    part, *places = (edit.like(i) for i in updated)
+    is_saved = edit.operand(Operand(TensorType(DType.BOOL, ())))
+    record = Operation(op.keeping(), (used[0], *updated), (part, *places, is_saved), f"what {operation} overwrites")
+    edit.replace(at, record, evolve(operation, inputs=op.with_places(used, places)))
 
 
 def _readers_first(subgraph: Subgraph) -> Subgraph:
     """The operations reordered so that as many updates as possible come after the readers of their first operands."""
     versions = Versions(subgraph)
-    behind: list[tuple[int, int]] = []
+    constraints: list[tuple[int, int]] = []
     order = tuple(range(len(subgraph.operations)))
     late = [
         (at, readers)
         for at, operation in enumerate(subgraph.operations)
-        if isinstance(operation.op, Update) and (readers := versions.late(at))
+        if isinstance(operation.op, Update) and (readers := versions.late_readers(at))
     ]
     for at, readers in late[:MOST_MOVED]:
-        wanted = [*behind, *((reader, at) for reader in readers)]
-        found = _sorted(subgraph, wanted)
+        extended = [*constraints, *((reader, at) for reader in readers)]
+        found = _sorted(subgraph, extended)
         if found is not None:
-            behind, order = wanted, found
-    if not behind:
+            constraints, order = extended, found
+    if not constraints:
         return subgraph
     return evolve(subgraph, operations=tuple(subgraph.operations[at] for at in order))
 
 
-def _sorted(subgraph: Subgraph, behind: list[tuple[int, int]]) -> tuple[int, ...] | None:
+def _sorted(subgraph: Subgraph, constraints: list[tuple[int, int]]) -> tuple[int, ...] | None:
     """The operations, as close to their order as the (earlier, later) pairs allow; None if these form a cycle."""
     count = len(subgraph.operations)
-    pairs = set(behind)
+    pairs = set(constraints)
     last = None
     for at, operation in enumerate(subgraph.operations):
         pairs.update((subgraph.definitions[i], at) for i in operation.used if i in subgraph.definitions)

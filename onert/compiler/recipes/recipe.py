@@ -12,11 +12,11 @@ from onert.ir.symbolic.trace import OneLengthError, Trace
 
 from .substitution import Substitution
 
-_APART_ALONE, _APART_TOGETHER = 4, 2
+_RANGE_OF_ONE, _RANGE_OF_SEVERAL = 4, 2
 """The factor by which lengths may differ from those that a recipe was made for, if a single length changes, and if
 several do: memory is planned for the longest lengths, and tiles were chosen for the original ones."""
 
-MOST, MOST_IN_VAIN = 24, 4
+MOST, MOST_UNUSED = 24, 4
 """How many recently used recipes are cached, and how many may be made in vain before no more are, until lengths have
 doubled again: decisions that depend on a size may hold for all larger ones."""
 
@@ -27,20 +27,22 @@ Stretched = Callable[[Trace, Program, Callable[[], None]], Stretch | None]
 class Recipe:
     """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
-    `alike` has, for each length, the index of the first length that is always equal to it: both share one symbol.
+    `same_as` has, for each length, the index of the first length that is always equal to it: both share one symbol.
     """
 
-    def __init__(self, lengths: Sequence[int], alike: Sequence[int], compiled: Compiled, stretched: Stretched) -> None:
-        apart = _APART_ALONE if len(set(alike)) == 1 else _APART_TOGETHER
-        self._trace = Trace(lengths, [apart * max(length, 1) for length in lengths])
+    def __init__(
+        self, lengths: Sequence[int], same_as: Sequence[int], compiled: Compiled, stretched: Stretched
+    ) -> None:
+        factor = _RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL
+        self._trace = Trace(lengths, [factor * max(length, 1) for length in lengths])
         symbols = self._trace.lengths
         for at, (symbol, length) in enumerate(zip(symbols, lengths, strict=True)):
-            if alike[at] != at:
-                self._trace.hold(symbol == symbols[alike[at]])
+            if same_as[at] != at:
+                self._trace.hold(symbol == symbols[same_as[at]])
                 continue
-            self._trace.hold(symbol >= max(1, length // apart) if length else symbol == 0)
-            self._trace.hold(symbol <= apart * max(length, 1))
-        template = compiled(tuple(symbols[at] for at in alike))
+            self._trace.hold(symbol >= max(1, length // factor) if length else symbol == 0)
+            self._trace.hold(symbol <= factor * max(length, 1))
+        template = compiled(tuple(symbols[at] for at in same_as))
         self.used = False
         """Whether it was used since this was last reset: executions request no program while a frame serves them."""
         self._stretch = stretched(self._trace, template, self._use)
@@ -67,24 +69,24 @@ class Recipes:
 
     def __init__(self, opened: Sequence[tuple[int, int]]) -> None:
         self._recipes: tuple[Recipe, ...] = ()
-        self._in_vain = self._long = 0
+        self._unused = self._longest = 0
         self._inputs = tuple(position for position, _ in opened)
-        self._alike: tuple[int, ...] | None = None
+        self._same_as: tuple[int, ...] | None = None
 
-    def _alike_now(self, lengths: Sequence[int]) -> tuple[int, ...]:
+    def _always_equal(self, lengths: Sequence[int]) -> tuple[int, ...]:
         """For each length, the index of the first one that has been equal to it now and in all earlier calls."""
-        known = self._alike or (0,) * len(lengths)
+        earlier = self._same_as or (0,) * len(lengths)
         found: list[int] = []
         for at, length in enumerate(lengths):
-            same = (
+            equal = (
                 first
                 for first in range(at)
                 if found[first] == first
-                and known[first] == known[at]
+                and earlier[first] == earlier[at]
                 and lengths[first] == length
                 and all(self._inputs[i] != self._inputs[at] for i in range(at) if found[i] == first)
             )
-            found.append(next(same, at))
+            found.append(next(equal, at))
         return tuple(found)
 
     def program(self, lengths: tuple[int, ...], compiled: Compiled, stretched: Stretched) -> Program | None:
@@ -92,24 +94,24 @@ class Recipes:
         program with symbolic lengths, and `stretched` makes its stretch. None if there is no recipe, so that the
         program has to be compiled for these lengths individually.
         """
-        self._alike = self._alike_now(lengths)
+        self._same_as = self._always_equal(lengths)
         if any(recipe.used for recipe in self._recipes):
-            self._in_vain = 0
+            self._unused = 0
             for recipe in self._recipes:
                 recipe.used = False
         for recipe in self._recipes:
             program = recipe.program(lengths)
             if program is not None:
-                self._in_vain = 0
+                self._unused = 0
                 self._recipes = (recipe, *(other for other in self._recipes if other is not recipe))
                 return program
-        if max(lengths) > 2 * self._long:
-            self._in_vain, self._long = 0, max(lengths)
-        if self._in_vain >= MOST_IN_VAIN:
+        if max(lengths) > 2 * self._longest:
+            self._unused, self._longest = 0, max(lengths)
+        if self._unused >= MOST_UNUSED:
             return None
-        self._in_vain += 1
+        self._unused += 1
         try:
-            recipe = Recipe(lengths, self._alike, compiled, stretched)
+            recipe = Recipe(lengths, self._same_as, compiled, stretched)
         except (OneLengthError, OnertError):
             return None  # if lengths are invalid, individual compilation reports it
         if not recipe.is_general:

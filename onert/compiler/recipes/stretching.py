@@ -26,8 +26,8 @@ def stretch(
     routine = template.main
     graph = routine.subgraph
     called = any(operation.op.subgraphs for operation in graph.operations)
-    lasting = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
-    if called or lasting or routine.metered or not routine.is_on_host or not routine.steps:
+    persistent = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
+    if called or persistent or routine.metered or not routine.is_on_host or not routine.steps:
         return None
     if any(_is_open(trace, p.offset) for plan in routine.arenas.values() for p in plan.placements.values()):
         return None
@@ -40,21 +40,21 @@ def stretch(
         if found is None or not computed.isdisjoint(found.operands):
             return None
         kernels.append(found)
-    ends = dict.fromkeys((*graph.inputs, *graph.outputs))
-    visible = (*ends, *(i for i, root in routine.roots.items() if root in ends and i not in ends))
+    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
+    visible = (*ports, *(i for i, root in routine.roots.items() if root in ports and i not in ports))
     types = {i: graph.operands[i].known for i in visible}
     if any(type_.dtype.is_handle or graph.operands[i].is_constant for i, type_ in types.items()):
         return None
-    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ends}
-    wanted = [number for kernel in kernels for number in kernel.wanted]
-    wanted += [d.index for type_ in types.values() for d in _dims(type_.shape) if _is_open(trace, d)]
+    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ports}
+    required = [number for kernel in kernels for number in kernel.wanted]
+    required += [d.index for type_ in types.values() for d in _dims(type_.shape) if _is_open(trace, d)]
     try:
-        numbers = instructions(trace, wanted)
+        numbers = instructions(trace, required)
     except NoInstructionError:
         return None
     shapes = {
         i: tuple(
-            (numbers.registers[d.index], 0) if _is_open(trace, d) else (-1, _settled(d)) for d in _dims(types[i].shape)
+            (numbers.registers[d.index], 0) if _is_open(trace, d) else (-1, _plain(d)) for d in _dims(types[i].shape)
         )
         for i in visible
     }
@@ -71,6 +71,6 @@ def _is_open(trace: Trace, number: Any) -> bool:
     return isinstance(number, Symbolic) and not trace.is_fixed(number.index)
 
 
-def _settled(number: Any) -> int:
+def _plain(number: Any) -> int:
     found: int = number.value if isinstance(number, Symbolic) else number
     return found

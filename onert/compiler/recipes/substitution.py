@@ -18,7 +18,7 @@ from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, OneLengthError, Symbolic, Trace
 
 _LEAVES = (int, float, complex, str, bytes, Enum, np.dtype, np.generic, Backend, type(HOST), DeviceConstants, type)
-_Made = Callable[[list[Any]], Any]
+_Step = Callable[[list[Any]], Any]
 
 
 class UnknownValueError(OneLengthError):
@@ -33,12 +33,12 @@ class Substitution:
 
     def __init__(self, trace: Trace, value: object) -> None:
         self._trace = trace
-        self._places: dict[int, tuple[bool, Any]] = {}
+        self._visited: dict[int, tuple[bool, Any]] = {}
         self._alive: list[object] = []
-        self._steps: list[_Made] = []
+        self._steps: list[_Step] = []
         self._first = len(trace.values)
-        self._whole = self._found(value)
-        self._places.clear()
+        self._whole = self._visit(value)
+        self._visited.clear()
         self._alive.clear()
 
     def value(self, numbers: list[Any]) -> Any:
@@ -47,10 +47,10 @@ class Substitution:
         add = found.append
         for step in self._steps:
             add(step(found))
-        made, place = self._whole
-        return found[place] if made else place
+        is_rebuilt, place = self._whole
+        return found[place] if is_rebuilt else place
 
-    def _found(self, value: object) -> tuple[bool, Any]:
+    def _visit(self, value: object) -> tuple[bool, Any]:
         """(True, index of the rebuilt part) if a value has to be rebuilt, otherwise (False, the value)."""
         if value is None or isinstance(value, _LEAVES):
             return False, value
@@ -61,15 +61,15 @@ class Substitution:
         if isinstance(value, Symbolic):
             fixed = self._trace.is_fixed(value.index)
             return (False, value.value) if fixed else (True, value.index)
-        known = self._places.get(id(value))
+        known = self._visited.get(id(value))
         if known is None:
-            known = self._places[id(value)] = self._made(value)
+            known = self._visited[id(value)] = self._rebuild(value)
             self._alive.append(value)
         return known
 
-    def _made(self, value: Any) -> tuple[bool, Any]:
+    def _rebuild(self, value: Any) -> tuple[bool, Any]:
         if isinstance(value, Computed):
-            return self._rebuilt(value, value.numbers, lambda given: value.function(*given))
+            return self._rebuilt(value, value.numbers, lambda arguments: value.function(*arguments))
         if isinstance(value, Operand) and value.data is not None and value.data.is_symbolic:
             elements = value.data.array.reshape(-1).tolist()
             return self._rebuilt(value, [value.type, *elements], partial(_constant, value))
@@ -82,11 +82,11 @@ class Substitution:
         if isinstance(value, dict | MappingProxyType):
             keys = tuple(value)
             for key in keys:
-                if self._found(key)[0]:
+                if self._visit(key)[0]:
                     raise UnknownValueError("a key is symbolic")
             return self._rebuilt(value, tuple(value.values()), lambda parts: dict(zip(keys, parts, strict=True)))
         if isinstance(value, frozenset | set):
-            if any(self._found(each)[0] for each in value):
+            if any(self._visit(each)[0] for each in value):
                 raise UnknownValueError("a set contains symbolic numbers")
             return False, value
         if isinstance(value, FunctionType) and value.__closure__ is None:
@@ -98,30 +98,30 @@ class Substitution:
         parts = [getattr(value, a.name) for a in fields]
         if any(a.kw_only for a in fields):
             names = [a.alias for a in fields]
-            return self._rebuilt(value, parts, lambda given: kind(**dict(zip(names, given, strict=True))))
-        return self._rebuilt(value, parts, lambda given: kind(*given))
+            return self._rebuilt(value, parts, lambda arguments: kind(**dict(zip(names, arguments, strict=True))))
+        return self._rebuilt(value, parts, lambda arguments: kind(*arguments))
 
     def _rebuilt(self, value: object, parts: Any, build: Callable[[Any], Any]) -> tuple[bool, Any]:
         """A value that `build` makes from its parts."""
-        found = [self._found(part) for part in parts]
-        fresh = [(at, place) for at, (made, place) in enumerate(found) if made]
-        if not fresh:
+        found = [self._visit(part) for part in parts]
+        rebuilt = [(at, place) for at, (is_rebuilt, place) in enumerate(found) if is_rebuilt]
+        if not rebuilt:
             same = all(place is part for (_, place), part in zip(found, parts, strict=True))
             return False, value if same else build([place for _, place in found])
-        fixed = [None if made else place for made, place in found]
+        fixed = [None if is_rebuilt else place for is_rebuilt, place in found]
 
         def step(numbers: list[Any]) -> Any:
-            given = fixed.copy()
-            for at, place in fresh:
-                given[at] = numbers[place]
-            return build(given)
+            arguments = fixed.copy()
+            for at, place in rebuilt:
+                arguments[at] = numbers[place]
+            return build(arguments)
 
         self._steps.append(step)
         return True, self._first + len(self._steps) - 1
 
 
-def _constant(operand: Operand, given: list[Any]) -> Operand:
-    """A constant operand with formerly symbolic elements; `given` has its type, then the elements."""
-    type_: TensorType = given[0]
-    array = np.array(given[1:], type_.dtype.numpy).reshape(static(type_.shape))
+def _constant(operand: Operand, parts: list[Any]) -> Operand:
+    """A constant operand with formerly symbolic elements; `parts` has its type, then the elements."""
+    type_: TensorType = parts[0]
+    array = np.array(parts[1:], type_.dtype.numpy).reshape(static(type_.shape))
     return attrs.evolve(operand, type=type_, data=Constant(array))

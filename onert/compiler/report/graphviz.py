@@ -22,10 +22,10 @@ def dot(subgraph: Subgraph, routine: Routine | None = None) -> str:
         lines += [f"  o{at} [label={_quoted(str(o))}];" for at, o in enumerate(subgraph.operations)]
     else:
         lines += _steps(routine)
-    for end, operands in (("in", subgraph.inputs), ("out", subgraph.outputs)):
+    for side, operands in (("in", subgraph.inputs), ("out", subgraph.outputs)):
         for position, operand in enumerate(operands):
-            name = subgraph.operands[operand].name or f"{end} {position}"
-            lines.append(f"  {end}{position} [label={_quoted(name)}, shape=ellipse];")
+            name = subgraph.operands[operand].name or f"{side} {position}"
+            lines.append(f"  {side}{position} [label={_quoted(name)}, shape=ellipse];")
     sources = {operand: f"in{position}" for position, operand in enumerate(subgraph.inputs)}
     sources.update((operand, f"o{at}") for operand, at in subgraph.definitions.items())
     reads = [(f"o{at}", operand) for at, o in enumerate(subgraph.operations) for operand in dict.fromkeys(o.used)]

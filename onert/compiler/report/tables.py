@@ -30,9 +30,9 @@ def operations_table(routine: Routine) -> Table:
     rows = []
     for number, step in enumerate(routine.steps):
         for operation in step.sequence.body:
-            read = " ".join("-" if i is None else _operand(i) for i in operation.inputs)
-            made = " ".join(_operand(o) for o in operation.outputs)
-            rows.append((str(number), step.backend, str(operation), operation.op.label, read, made))
+            operands = " ".join("-" if i is None else _operand(i) for i in operation.inputs)
+            results = " ".join(_operand(o) for o in operation.outputs)
+            rows.append((str(number), step.backend, str(operation), operation.op.label, operands, results))
     return Table(("step", "backend", "operation", "kind", "reads", "makes"), tuple(rows))
 
 

@@ -80,12 +80,12 @@ def _ill_formed(subgraph: Subgraph) -> str | None:
                 return f"{operation} reads operand {read} of {len(operands)}"
             if read not in defined:
                 return f"{operation} reads {subgraph.label(read)} before it is defined"
-        for made in operation.outputs:
-            if made not in operands:
-                return f"{operation} defines operand {made} of {len(operands)}"
-            if made in defined:
-                return f"{operation} defines {subgraph.label(made)} again"
-            defined.add(made)
+        for result in operation.outputs:
+            if result not in operands:
+                return f"{operation} defines operand {result} of {len(operands)}"
+            if result in defined:
+                return f"{operation} defines {subgraph.label(result)} again"
+            defined.add(result)
     return next((f"output {kept} is not defined" for kept in sorted(subgraph.kept - defined)), None)
 
 
@@ -94,10 +94,10 @@ def _untyped(subgraph: Subgraph) -> str | None:
         found = infer_subgraph(subgraph)
     except ModelError as error:
         return str(error)
-    for mine, inferred in zip(subgraph.operands, found.operands, strict=True):
-        ranked = mine.type.ranked and inferred.type.ranked
-        if ranked and not compatible(mine.type.shape, inferred.type.shape):
-            return f"tensor '{mine.name}' is declared {mine.type} and inferred as {inferred.type}"
+    for declared, inferred in zip(subgraph.operands, found.operands, strict=True):
+        ranked = declared.type.ranked and inferred.type.ranked
+        if ranked and not compatible(declared.type.shape, inferred.type.shape):
+            return f"tensor '{declared.name}' is declared {declared.type} and inferred as {inferred.type}"
     return None
 
 

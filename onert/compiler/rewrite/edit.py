@@ -62,16 +62,16 @@ class Edit:
         location of the replaced operation."""
         operation = self.subgraph.operations[at]
         number = dict(zip(graph.inputs, given, strict=True))
-        passed_on: list[tuple[int, int]] = []
-        for mine, theirs in zip(results, graph.outputs, strict=True):
-            if theirs in graph.definitions and theirs not in number:
-                number[theirs] = mine
+        aliases: list[tuple[int, int]] = []
+        for result, output in zip(results, graph.outputs, strict=True):
+            if output in graph.definitions and output not in number:
+                number[output] = result
             else:
-                passed_on.append((mine, theirs))
+                aliases.append((result, output))
         number |= {i: self.operand(operand) for i, operand in enumerate(graph.operands) if i not in number}
-        for mine, theirs in passed_on:
-            self.redirect(mine, number[theirs])
-        made = (
+        for result, output in aliases:
+            self.redirect(result, number[output])
+        inlined = (
             evolve(
                 each,
                 inputs=tuple(None if i is None else number[i] for i in each.inputs),
@@ -80,7 +80,7 @@ class Edit:
             )
             for each in graph.operations
         )
-        self.replace(at, *made)
+        self.replace(at, *inlined)
 
     def redirect(self, operand: int, to: int) -> None:
         """Let all readers of `operand` (operations, outputs and state updates) read `to` instead."""

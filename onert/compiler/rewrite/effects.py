@@ -59,17 +59,17 @@ def operation_effect(operation: Operation, of_subgraphs: Sequence[Effect]) -> Ef
 
 
 def predecessors(
-    subgraph: Subgraph, of_subgraphs: Sequence[Effect], after: Mapping[int, Sequence[int]]
+    subgraph: Subgraph, of_subgraphs: Sequence[Effect], must_follow: Mapping[int, Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
     """For each operation those that must run before it: the producers of its operands, earlier operations with effects
-    (two that only read state are not ordered), and those listed in `after` for other reasons.
+    (two that only read state are not ordered), and those listed in `must_follow` for other reasons.
     """
     found = []
     last_write: int | None = None
     reads: list[int] = []
     for at, operation in enumerate(subgraph.operations):
         before = {subgraph.definitions[i] for i in operation.used if i in subgraph.definitions}
-        before.update(after.get(at, ()))
+        before.update(must_follow.get(at, ()))
         effect = operation_effect(operation, of_subgraphs)
         if effect is not Effect.NONE and last_write is not None:
             before.add(last_write)

@@ -61,42 +61,42 @@ class Row(Value):
     """How an operation refers to axes.
 
     `operands` are those whose axes move, None for all; those of lower rank are broadcast. `attributes`, and the
-    elements of the operands `named`, are axes of the operand, or of the result if its rank is higher; if its rank is
-    lower, these axes are missing in it. The operands in `each` have an element, or a row, for each axis. The last
-    `last` axes have to stay last. `when` says which forms of the operation may be moved at all; `change` computes the
-    changed operation if the other fields do not suffice.
+    elements of the operands `axis_operands`, are axes of the operand, or of the result if its rank is higher; if its
+    rank is lower, these axes are missing in it. The operands in `per_axis_operands` have an element, or a row, for each
+    axis. The last `last` axes have to stay last. `condition` says which forms of the operation may be moved at all;
+    `change` computes the changed operation if the other fields do not suffice.
     """
 
     operands: tuple[int, ...] | None = (0,)
     attributes: tuple[str, ...] = ()
-    named: tuple[int, ...] = ()
-    each: tuple[int, ...] = ()
+    axis_operands: tuple[int, ...] = ()
+    per_axis_operands: tuple[int, ...] = ()
     last: int = 0
-    when: Callable[[Any, CallTypes], bool] | None = None
+    condition: Callable[[Any, CallTypes], bool] | None = None
     change: Callable[[Any, CallTypes, Orders], Changed] | None = None
 
 
 def _resized(op: Interpolate, types: CallTypes, orders: Orders) -> Changed:
     """The resize with axes in ascending order, and their scales and regions in the same order."""
-    places = [orders.operand.index(axis) for axis in op.axes]
-    order = sorted(range(len(places)), key=places.__getitem__)
+    positions = [orders.operand.index(axis) for axis in op.axes]
+    order = sorted(range(len(positions)), key=positions.__getitem__)
 
     def sorted_(values: Sequence[float]) -> tuple[float, ...]:
         return tuple(values[i] for i in order) if values else ()
 
     changed = evolve(
         op,
-        axes=tuple(places[i] for i in order),
+        axes=tuple(positions[i] for i in order),
         scales=None if op.scales is None else sorted_(op.scales),
         starts=sorted_(op.starts),
         ends=sorted_(op.ends),
     )
-    given = {
+    elements = {
         i: t.value.reshape(-1, len(order))[:, order].reshape(t.value.shape)  # a region has all starts, then all ends
         for i, t in enumerate(types.inputs)
         if i and t is not None and t.value is not None
     }
-    return changed, given
+    return changed, elements
 
 
 def _known(op: Op, types: CallTypes) -> bool:
@@ -127,8 +127,8 @@ def _reshaped(op: Op, types: CallTypes, orders: Orders) -> Changed:
     if types.output.is_static:
         return Reshape(static(tuple(shape[a] for a in orders.result))), {}
     if isinstance(op, Squeeze):
-        gone = [normalize_axis(a, types.input(0).rank) for a in op.axes]
-        return Squeeze(tuple(sorted(orders.operand.index(a) for a in gone))), {}
+        removed = [normalize_axis(a, types.input(0).rank) for a in op.axes]
+        return Squeeze(tuple(sorted(orders.operand.index(a) for a in removed))), {}
     axis = _axes(types.inputs[1], types.output.rank)[0]
     return ExpandDims(), {1: np.full(types.input(1).shape, orders.result.index(axis), types.input(1).dtype.numpy)}
 
@@ -156,33 +156,33 @@ TABLE: Mapping[type[Op], Row] = {
     Comparison: _ALL,
     AddN: _ALL,
     PRelu: _ALL,
-    Select: Row(None, when=lambda op, types: not op.rows),
+    Select: Row(None, condition=lambda op, types: not op.rows),
     Concat: Row(None, attributes=("axis",)),
     Pack: Row(None, attributes=("axis",)),
     Unpack: Row(attributes=("axis",)),
-    Split: Row((1,), named=(0,)),
-    SplitV: Row((0,), named=(2,)),
+    Split: Row((1,), axis_operands=(0,)),
+    SplitV: Row((0,), axis_operands=(2,)),
     Gather: Row(
         attributes=("axis",),
-        when=lambda op, types: op.batch_dims == 0 and types.input(1).ranked and types.input(1).rank < 2,
+        condition=lambda op, types: op.batch_dims == 0 and types.input(1).ranked and types.input(1).rank < 2,
     ),
-    Reverse: Row(named=(1,)),
-    CumSum: Row(named=(1,)),
-    Reduce: Row(named=(1,)),
-    ArgReduce: Row(named=(1,)),
-    Slice: Row(each=(1, 2)),
-    StridedSlice: Row(when=_plain_slice, change=_sliced),
-    Pad: Row(each=(1,)),
-    MirrorPad: Row(each=(1,)),
-    Tile: Row(each=(1,)),
-    BroadcastTo: Row(each=(1,), when=lambda op, types: types.input(0).rank == types.output.rank),
-    Interpolate: Row(when=_known, change=_resized),
+    Reverse: Row(axis_operands=(1,)),
+    CumSum: Row(axis_operands=(1,)),
+    Reduce: Row(axis_operands=(1,)),
+    ArgReduce: Row(axis_operands=(1,)),
+    Slice: Row(per_axis_operands=(1, 2)),
+    StridedSlice: Row(condition=_plain_slice, change=_sliced),
+    Pad: Row(per_axis_operands=(1,)),
+    MirrorPad: Row(per_axis_operands=(1,)),
+    Tile: Row(per_axis_operands=(1,)),
+    BroadcastTo: Row(per_axis_operands=(1,), condition=lambda op, types: types.input(0).rank == types.output.rank),
+    Interpolate: Row(condition=_known, change=_resized),
     Softmax: _LAST,
     LogSoftmax: _LAST,
     L2Normalization: _LAST,
     RmsNorm: _LAST,
-    FullyConnected: Row(last=1, when=lambda op, types: op.keep_dims),
-    Conv2D: Row(last=1, when=_pointwise),
+    FullyConnected: Row(last=1, condition=lambda op, types: op.keep_dims),
+    Conv2D: Row(last=1, condition=_pointwise),
     Reshape: Row(change=_reshaped),
     Squeeze: Row(change=_reshaped),
     ExpandDims: Row(change=_reshaped),
@@ -190,22 +190,24 @@ TABLE: Mapping[type[Op], Row] = {
 """The operations whose axes may be permuted."""
 
 
-def _axes(named: TensorType | None, rank: int) -> list[int]:
-    value = None if named is None else named.value
+def _axes(axes: TensorType | None, rank: int) -> list[int]:
+    value = None if axes is None else axes.value
     return [] if value is None else [normalize_axis(int(a), rank) for a in value.reshape(-1)]
 
 
 def row_of(op: Op, types: CallTypes) -> Row | None:
     """The row of an operation on these types; None if its axes cannot move."""
     row = TABLE.get(type(op))
-    given = (*types.inputs, *types.outputs)
-    if row is None or not all(t is None or t.ranked for t in given):
+    all_types = (*types.inputs, *types.outputs)
+    if row is None or not all(t is None or t.ranked for t in all_types):
         return None
-    if any(t is not None and t.quantization is not None and not t.quantization.per_tensor for t in given):
+    if any(t is not None and t.quantization is not None and not t.quantization.per_tensor for t in all_types):
         return None
-    if any(i >= len(types.inputs) or types.input(i).value is None for i in (*row.named, *row.each)):
+    if any(
+        i >= len(types.inputs) or types.input(i).value is None for i in (*row.axis_operands, *row.per_axis_operands)
+    ):
         return None
-    return row if row.when is None or row.when(op, types) else None
+    return row if row.condition is None or row.condition(op, types) else None
 
 
 def moved_operands(row: Row, types: CallTypes) -> tuple[int, ...]:
@@ -222,19 +224,19 @@ def blocks_of(op: Op, types: CallTypes, row: Row) -> tuple[Block, ...] | None:
     if isinstance(op, Reshape | Squeeze | ExpandDims):
         return _blocks_of_reshape(op, types)
     axes = {normalize_axis(getattr(op, name), max(rank, results)) for name in row.attributes}
-    axes |= {a for i in row.named for a in _axes(types.inputs[i], max(rank, results))}
+    axes |= {a for i in row.axis_operands for a in _axes(types.inputs[i], max(rank, results))}
     if isinstance(op, StridedSlice):
         axes = {i for i in range(types.input(1).shape[0] or 0) if op.shrink_axis_mask >> i & 1}
     if rank == results:
         return tuple(((i,), (i,)) for i in range(rank))
     if rank + 1 == results and len(axes) == 1:
-        return tuple(_counted((0 if i in axes else 1 for i in range(results)), (1,) * results))
+        return tuple(_consecutive((0 if i in axes else 1 for i in range(results)), (1,) * results))
     if rank - len(axes) == results:
-        return tuple(_counted((1,) * rank, (0 if i in axes else 1 for i in range(rank))))
+        return tuple(_consecutive((1,) * rank, (0 if i in axes else 1 for i in range(rank))))
     return None
 
 
-def _counted(operand: Any, result: Any) -> list[Block]:
+def _consecutive(operand: Any, result: Any) -> list[Block]:
     """Consecutive blocks, given the number of axes of each in the operand and in the result."""
     found, i, j = [], 0, 0
     for a, b in zip(operand, result, strict=True):
@@ -247,11 +249,11 @@ def _blocks_of_reshape(op: Op, types: CallTypes) -> tuple[Block, ...] | None:
     """The blocks of a reshape: groups of operand and result dimensions with equal products."""
     before, after = types.input(0).shape, types.output.shape
     if isinstance(op, Squeeze) and op.axes:
-        gone = {normalize_axis(a, len(before)) for a in op.axes}
-        return tuple(_counted((1,) * len(before), (i not in gone for i in range(len(before)))))
+        removed = {normalize_axis(a, len(before)) for a in op.axes}
+        return tuple(_consecutive((1,) * len(before), (i not in removed for i in range(len(before)))))
     if isinstance(op, ExpandDims) and types.input(1).value is not None:
         new = set(_axes(types.inputs[1], len(after)))
-        return tuple(_counted((i not in new for i in range(len(after))), (1,) * len(after)))
+        return tuple(_consecutive((i not in new for i in range(len(after))), (1,) * len(after)))
     if None in before or None in after or 0 in before:
         return None
     return tuple(_factored(static(before), static(after)))
@@ -286,13 +288,13 @@ def rearranged(op: Op, types: CallTypes, row: Row, orders: Orders) -> Changed:
     wide = orders.operand if len(orders.operand) >= len(orders.result) else orders.result
     attributes = {name: wide.index(normalize_axis(getattr(op, name), len(wide))) for name in row.attributes}
     changed: Any = evolve(op, **attributes) if attributes else op
-    given: dict[int, Array] = {}
-    for i in row.named:
+    elements: dict[int, Array] = {}
+    for i in row.axis_operands:
         type_ = types.input(i)
-        places = [wide.index(a) for a in _axes(type_, len(wide))]
-        given[i] = np.array(places, type_.dtype.numpy).reshape(static(type_.shape))
-    for i in row.each:
+        positions = [wide.index(a) for a in _axes(type_, len(wide))]
+        elements[i] = np.array(positions, type_.dtype.numpy).reshape(static(type_.shape))
+    for i in row.per_axis_operands:
         value = types.input(i).value
         assert value is not None
-        given[i] = np.ascontiguousarray(value[list(orders.operand)])
-    return changed, given
+        elements[i] = np.ascontiguousarray(value[list(orders.operand)])
+    return changed, elements

@@ -31,20 +31,20 @@ def identity(rank: int) -> Order:
     return tuple(range(rank))
 
 
-def after(first: Order, then: Order) -> Order:
+def composed(first: Order, then: Order) -> Order:
     """The composition of two transposes."""
     return tuple(first[axis] for axis in then)
 
 
-def between(first: Order, wanted: Order) -> Order:
+def between(first: Order, second: Order) -> Order:
     """The transpose from one order to another."""
-    return tuple(first.index(axis) for axis in wanted)
+    return tuple(first.index(axis) for axis in second)
 
 
 def moves_nothing(shape: tuple[int | None, ...], order: Order) -> bool:
     """Whether dimensions other than 1 keep their order."""
-    kept = [axis for axis in order if shape[axis] != 1]
-    return kept == sorted(kept)
+    moved = [axis for axis in order if shape[axis] != 1]
+    return moved == sorted(moved)
 
 
 @frozen
@@ -62,7 +62,7 @@ class Movable(Value):
     """Positions of lower-rank operands, which are broadcast and have more than one element."""
 
     @property
-    def usual(self) -> Order:
+    def original(self) -> Order:
         return tuple(range(len(self.blocks)))
 
     def orders(self, layout: Order) -> Orders:
@@ -74,7 +74,7 @@ class Movable(Value):
 
     def allows(self, layout: Order) -> bool:
         count = self.row.last
-        return count == 0 or layout[-count:] == self.usual[-count:]
+        return count == 0 or layout[-count:] == self.original[-count:]
 
     def layout_of(self, axes: Order, side: int) -> Order | None:
         """The order of blocks that puts the axes on a side (0: operands, 1: results) in this order; None if none does.
@@ -120,7 +120,7 @@ class Layouts:
     """For each operand: its root, and its axes in terms of the root's."""
     movable: dict[int, Movable]
     uses: dict[int, list[Use]]
-    giver: dict[int, int]
+    producer: dict[int, int]
     """The movable operation that produces each root."""
     layout: dict[int, Order] = field(factory=dict)
     """The order of blocks of each operation that does not run in its original order."""
@@ -130,20 +130,20 @@ class Layouts:
 
     def running(self, at: int) -> Order:
         """The order of blocks in which a movable operation runs."""
-        return self.layout.get(at) or self.movable[at].usual
+        return self.layout.get(at) or self.movable[at].original
 
-    def given(self, root: int, layouts: Mapping[int, Order]) -> Order:
+    def produced_order(self, root: int, layouts: Mapping[int, Order]) -> Order:
         """The order in which a root is produced."""
-        at = self.giver.get(root)
+        at = self.producer.get(root)
         if at is None:
             return self.root[root][1]
         return self.movable[at].orders(self._chosen(at, layouts)).result
 
-    def wanted(self, use: Use, layouts: Mapping[int, Order]) -> Order:
+    def required_order(self, use: Use, layouts: Mapping[int, Order]) -> Order:
         """The order in which a use needs its root."""
         if use.movable is None:
             return use.order
-        return after(use.order, self.movable[use.movable].orders(self._chosen(use.movable, layouts)).operand)
+        return composed(use.order, self.movable[use.movable].orders(self._chosen(use.movable, layouts)).operand)
 
     def _chosen(self, at: int, layouts: Mapping[int, Order]) -> Order:
         return layouts.get(at) or self.running(at)
@@ -154,15 +154,15 @@ class Layouts:
 
     def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
         """The cost of all transposes of a root."""
-        first = self.given(root, layouts)
-        wanted = {self.wanted(use, layouts) for use in self.uses.get(root, ())}
-        return sum(self._move(root, first, then) for then in wanted if not self.free(root, first, then))
+        first = self.produced_order(root, layouts)
+        required = {self.required_order(use, layouts) for use in self.uses.get(root, ())}
+        return sum(self._move(root, first, then) for then in required if not self.free(root, first, then))
 
     def _move(self, root: int, first: Order, then: Order) -> int:
         """The cost of a transpose, or of a reshape if no element moves."""
         shape = self.type(root).shape
-        still = moves_nothing(tuple(shape[a] for a in first), between(first, then))
-        return _MOVE if still else size(self.type(root)) * _BYTE + _MOVE
+        moves_none = moves_nothing(tuple(shape[a] for a in first), between(first, then))
+        return _MOVE if moves_none else size(self.type(root)) * _BYTE + _MOVE
 
     def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
         """The cost of transposing an operation's operands of lower rank."""
@@ -193,11 +193,11 @@ class Layouts:
         """The additional cost if these operations run in these orders."""
         return self.cost_around(changes, changes) - self.cost_around(changes, {})
 
-    def cost_around(self, places: Iterable[int], layouts: Mapping[int, Order]) -> int:
+    def cost_around(self, operations: Iterable[int], layouts: Mapping[int, Order]) -> int:
         """The cost of moving the roots that some operations read and produce, including their own cost."""
-        places = tuple(places)
-        roots = dict.fromkeys(root for at in places for root in self.roots_of(at))
-        return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in places)
+        operations = tuple(operations)
+        roots = dict.fromkeys(root for at in operations for root in self.roots_of(at))
+        return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in operations)
 
     def layout_for(self, at: int, root: int, use: Use | None, order: Order) -> Order | None:
         """The order of blocks with which an operation produces (or for a `use`, needs) a root in `order`, or None."""
@@ -220,30 +220,30 @@ def layouts_of(subgraph: Subgraph, orders: Mapping[int, Order]) -> Layouts:
     root: dict[int, tuple[int, Order]] = {}
     movable: dict[int, Movable] = {}
     uses: dict[int, list[Use]] = {}
-    giver: dict[int, int] = {}
+    producer: dict[int, int] = {}
     for operand in range(len(subgraph.operands)):
         if operand not in subgraph.definitions:
             root[operand] = operand, identity(subgraph.type(operand).rank if subgraph.type(operand).ranked else 0)
     for at, operation in enumerate(subgraph.operations):
         if at in orders:
             source, first = root[operation.used[0]]
-            root[operation.outputs[0]] = source, after(first, orders[at])
+            root[operation.outputs[0]] = source, composed(first, orders[at])
             continue
         each = _movable(subgraph, at, operation)
         for output in operation.outputs:
             root[output] = output, identity(subgraph.type(output).rank if subgraph.type(output).ranked else 0)
         if each is not None:
             movable[at] = each
-            giver.update(dict.fromkeys(operation.outputs, at))
+            producer.update(dict.fromkeys(operation.outputs, at))
         for position, operand_ in enumerate(operation.inputs):
             if operand_ is not None:
                 source, order = root[operand_]
                 moves = each is not None and position in each.moved
                 uses.setdefault(source, []).append(Use(at if moves else None, position, order))
-    for kept in sorted(subgraph.kept):
-        source, order = root[kept]
+    for output_ in sorted(subgraph.kept):
+        source, order = root[output_]
         uses.setdefault(source, []).append(Use(None, -1, order))
-    return Layouts(subgraph, root, movable, uses, giver)
+    return Layouts(subgraph, root, movable, uses, producer)
 
 
 def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | None:
@@ -269,8 +269,8 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
     for _ in range(_SWEEPS):
         before = dict(layouts.layout)
         for root in layouts.uses:  # not sorted by cost, which may depend on lengths
-            changes, taken = _better(layouts, root, steps)
-            steps -= taken
+            changes, used = _better(layouts, root, steps)
+            steps -= used
             layouts.layout.update(changes)
         if layouts.layout == before:
             break
@@ -282,60 +282,64 @@ def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], 
     """The first orders found that lower the cost at a root (empty if there are none), and the steps used."""
     if steps <= 0 or not layouts.cost(root, {}):
         return {}, 0
-    taken = 0
+    used = 0
     for at, order in _seeds(layouts, root):
-        changes, more = _spread(layouts, at, order, steps - taken)
-        taken += more + 1
+        changes, more = _spread(layouts, at, order, steps - used)
+        used += more + 1
         changes, gain = _trimmed(layouts, changes)
         if gain < 0:
-            return changes, taken
-    return {}, taken
+            return changes, used
+    return {}, used
 
 
 def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
     """Operations, with orders, that would avoid a transpose of a root."""
-    first = layouts.given(root, {})
+    first = layouts.produced_order(root, {})
     for use in tuple(layouts.uses[root]):
-        then = layouts.wanted(use, {})
+        then = layouts.required_order(use, {})
         if layouts.free(root, first, then):
             continue
         if use.movable is not None:
             order = layouts.layout_for(use.movable, root, use, first)
             if order is not None:
                 yield use.movable, order
-        if root in layouts.giver:
-            order = layouts.layout_for(layouts.giver[root], root, None, then)
+        if root in layouts.producer:
+            order = layouts.layout_for(layouts.producer[root], root, None, then)
             if order is not None:
-                yield layouts.giver[root], order
+                yield layouts.producer[root], order
 
 
 def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[int, Order], int]:
     """The order of one operation, the orders of all surrounding operations that can follow it, and the steps used."""
-    changes, waiting, taken = {at: order}, [at], 0
-    while waiting and taken < steps:
-        now = waiting.pop()
+    changes, pending, used = {at: order}, [at], 0
+    while pending and used < steps:
+        now = pending.pop()
         for root in layouts.roots_of(now):
             if layouts.subgraph.operands[root].is_constant:
                 continue
-            own = [use for use in layouts.uses.get(root, ()) if use.movable == now]
-            new = layouts.given(root, changes) if layouts.giver.get(root) == now else layouts.wanted(own[0], changes)
-            around: list[tuple[int, Use | None]] = [
+            reads = [use for use in layouts.uses.get(root, ()) if use.movable == now]
+            new = (
+                layouts.produced_order(root, changes)
+                if layouts.producer.get(root) == now
+                else layouts.required_order(reads[0], changes)
+            )
+            neighbours: list[tuple[int, Use | None]] = [
                 (use.movable, use) for use in layouts.uses.get(root, ()) if use.movable is not None
             ]
-            if root in layouts.giver:
-                around.append((layouts.giver[root], None))
-            for other, use in around:
-                taken += 1
+            if root in layouts.producer:
+                neighbours.append((layouts.producer[root], None))
+            for other, use in neighbours:
+                used += 1
                 if other in changes:
                     continue
-                has = layouts.given(root, changes) if use is None else layouts.wanted(use, changes)
-                if layouts.free(root, new, has):
+                current = layouts.produced_order(root, changes) if use is None else layouts.required_order(use, changes)
+                if layouts.free(root, new, current):
                     continue
-                follows = layouts.layout_for(other, root, use, new)
-                if follows is not None:
-                    changes[other] = follows
-                    waiting.append(other)
-    return changes, taken
+                new_layout = layouts.layout_for(other, root, use, new)
+                if new_layout is not None:
+                    changes[other] = new_layout
+                    pending.append(other)
+    return changes, used
 
 
 def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Order], int]:

@@ -46,12 +46,12 @@ class _InexactError(ValueError):
     """A result might not be an integer, or might depend on rounding."""
 
 
-def _cut(x: Any, y: Any) -> Any:
+def _truncated(x: Any, y: Any) -> Any:
     """Integer division as in C, for non-negative numbers."""
     return x // y if x >= 0 and y > 0 else _refused()
 
 
-def _whole(x: Any, y: Any) -> Any:
+def _exact_quotient(x: Any, y: Any) -> Any:
     """A float quotient that is an integer for all lengths."""
     rest = x % y if y > 0 else _refused()
     return _refused() if is_symbolic(rest) or rest else _signed(x // y)
@@ -70,7 +70,7 @@ _INTEGERS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
     BinaryKind.ADD: operator.add,
     BinaryKind.SUB: operator.sub,
     BinaryKind.MUL: operator.mul,
-    BinaryKind.DIV: _cut,
+    BinaryKind.DIV: _truncated,
     BinaryKind.FLOOR_DIV: lambda x, y: x // y if y > 0 else _refused(),
     BinaryKind.FLOOR_MOD: lambda x, y: x % y if y > 0 else _refused(),
     BinaryKind.REMAINDER: lambda x, y: x % y if x >= 0 and y > 0 else _refused(),
@@ -81,7 +81,7 @@ _FLOATS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
     BinaryKind.ADD: operator.add,
     BinaryKind.SUB: operator.sub,
     BinaryKind.MUL: lambda x, y: _signed(x * y),
-    BinaryKind.DIV: _whole,
+    BinaryKind.DIV: _exact_quotient,
     BinaryKind.MAXIMUM: maximum,
     BinaryKind.MINIMUM: minimum,
 }
@@ -102,8 +102,8 @@ _REDUCTIONS: Mapping[Reduction, Callable[[Any, Any], Any]] = {
 }
 _SEGMENTS = {SegmentReduction.SUM: Reduction.SUM, SegmentReduction.PROD: Reduction.PROD}
 _MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice, Transpose)
-_APART = (Split, SplitV, Unpack)
-KINDS = (*_MOVED, *_APART, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
+_SPLITS = (Split, SplitV, Unpack)
+KINDS = (*_MOVED, *_SPLITS, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
 """The operations that are exact on integers and, except for a few functions, on floats."""
 EXACT = (
     *KINDS,
@@ -135,12 +135,12 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int
         or any(map(is_symbolic, output.shape))
     ):
         return None
-    given = [_exact(a) for a in arrays if a is not None]
-    if any(a is None for a in given):
+    elements = [_exact(a) for a in arrays if a is not None]
+    if any(a is None for a in elements):
         return None
     try:
-        found = _found(op, [a for a in given if a is not None], output.dtype)
-        result = np.asarray(found[which] if isinstance(op, _APART) else found, object)
+        found = _evaluated(op, [a for a in elements if a is not None], output.dtype)
+        result = np.asarray(found[which] if isinstance(op, _SPLITS) else found, object)
         if result.shape != output.shape:
             return None
         if output.dtype is not DType.BOOL:
@@ -216,7 +216,7 @@ def _exact(array: Array) -> Array | None:
     return found.reshape(array.shape)
 
 
-def _found(op: Op, arrays: list[Array], dtype: DType) -> Any:
+def _evaluated(op: Op, arrays: list[Array], dtype: DType) -> Any:
     if isinstance(op, Cast):
         return arrays[0]
     if isinstance(op, BroadcastArgs):

@@ -45,20 +45,20 @@ class Tabled:
     table: Array
 
 
-def stretched(tabled: Tabled, type_: TensorType) -> Tabled:
+def expanded(tabled: Tabled, type_: TensorType) -> Tabled:
     """The table broadcast to full size along the dimensions that are the same for all lengths."""
     shape = static(type_.shape)
     kept = [at in tabled.axes or is_symbolic(d) for at, d in enumerate(shape)]
-    wanted = tuple(have if keep else d for keep, have, d in zip(kept, tabled.table.shape, shape, strict=True))
+    full_shape = tuple(have if keep else d for keep, have, d in zip(kept, tabled.table.shape, shape, strict=True))
     if any(
         keep and have != 1 and at not in tabled.axes[:1]
-        for at, (keep, have) in enumerate(zip(kept, wanted, strict=True))
+        for at, (keep, have) in enumerate(zip(kept, full_shape, strict=True))
     ):
         raise UnknownError
-    if wanted == tabled.table.shape:
+    if full_shape == tabled.table.shape:
         return tabled
-    _bound(math.prod(wanted), type_.dtype)
-    return evolve(tabled, table=np.ascontiguousarray(np.broadcast_to(tabled.table, wanted)))
+    _bound(math.prod(full_shape), type_.dtype)
+    return evolve(tabled, table=np.ascontiguousarray(np.broadcast_to(tabled.table, full_shape)))
 
 
 def _bound(elements: int, dtype: DType) -> None:
@@ -76,7 +76,7 @@ def _root(operand: int, rank: int, low: int, high: int, dtype: DType) -> Tabled:
     return Tabled(operand, low, tuple(range(rank)), table.reshape(-1, *(1,) * (rank - 1)))
 
 
-def counted(operand: int, types: CallTypes) -> Tabled:
+def of_range(operand: int, types: CallTypes) -> Tabled:
     """The table of a `Range` whose start and limit may be lengths."""
     start, limit, delta = (_number(types.input(at)) for at in range(3))
     if is_symbolic(delta) or delta < 1:
@@ -111,11 +111,11 @@ def _number(type_: TensorType) -> Any:
     return found if is_symbolic(found) or found == int(found) else refused()
 
 
-def apart(operand: int, op: Binary, given: Sequence[Tabled]) -> Tabled:
+def combined_positions(operand: int, op: Binary, operands: Sequence[Tabled]) -> Tabled:
     """The table of differences or sums of positions along different axes."""
-    first, second = (each.table for each in given)
-    whole = all(table.dtype.kind in "if" and (table == np.rint(table)).all() for table in (first, second))
-    if not whole or op.activation is not Activation.NONE or op.kind not in (BinaryKind.ADD, BinaryKind.SUB):
+    first, second = (each.table for each in operands)
+    are_integers = all(table.dtype.kind in "if" and (table == np.rint(table)).all() for table in (first, second))
+    if not are_integers or op.activation is not Activation.NONE or op.kind not in (BinaryKind.ADD, BinaryKind.SUB):
         raise UnknownError
     low, high, least, most = (int(end) for table in (first, second) for end in (table.min(), table.max()))
     if op.kind is BinaryKind.SUB:
@@ -123,7 +123,7 @@ def apart(operand: int, op: Binary, given: Sequence[Tabled]) -> Tabled:
     return _root(operand, first.ndim, low + least, high + most + 1, DType.from_numpy(first.dtype))
 
 
-def behind(tabled: Tabled, rank: int) -> Tabled:
+def with_leading_ones(tabled: Tabled, rank: int) -> Tabled:
     """The table with leading dimensions of 1 added, up to `rank`."""
     more = rank - tabled.table.ndim
     axes = tuple(axis + more for axis in tabled.axes)
@@ -141,35 +141,35 @@ def reshaped(tabled: Tabled, before: tuple[int, ...], after: tuple[int, ...]) ->
     return evolve(tabled, axes=axes, table=tabled.table.reshape([sizes.get(at, 1) for at in range(len(after))]))
 
 
-def evaluated(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+def evaluated(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
     """The table of an element-wise function of operands that depend on the same positions, or on none."""
-    _bound(math.prod(np.broadcast_shapes(*(each.table.shape for each in given))), types.output.dtype)
-    return _placed(op, given, types)
+    _bound(math.prod(np.broadcast_shapes(*(each.table.shape for each in operands))), types.output.dtype)
+    return _placed(op, operands, types)
 
 
-def _placed(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+def _placed(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
     """The table of an operation on operands that depend on the same positions in the same way, or on none."""
-    placed = next((each for each in given if each.root is not None), given[0])
-    for each in given:
+    placed = next((each for each in operands if each.root is not None), operands[0])
+    for each in operands:
         if each.root is None:
             if any(axis < each.table.ndim and each.table.shape[axis] != 1 for axis in placed.axes):
                 raise UnknownError
         elif (each.root, each.low, each.axes) != (placed.root, placed.low, placed.axes):
             raise UnknownError
-    return evolve(placed, table=_made(op, given, types))
+    return evolve(placed, table=_evaluate(op, operands, types))
 
 
-def _made(op: Op, given: Sequence[Tabled], types: CallTypes) -> Array:
+def _evaluate(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Array:
     """The result of an operation on tables."""
-    tables = [each.table for each in given]
+    tables = [each.table for each in operands]
     inputs = tuple(types.input(at).with_shape(table.shape) for at, table in enumerate(tables))
     (found,) = evaluate(op, tables, CallTypes(inputs, types.outputs))
     return found
 
 
-def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+def gathered(op: Gather, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
     """The table of a gather from a constant with positions as indices."""
-    x, indices = given
+    x, indices = operands
     if x.root is not None or op.batch_dims or any(map(is_symbolic, types.input(0).shape)):
         raise UnknownError
     axis = normalize_axis(op.axis, x.table.ndim)
@@ -178,38 +178,38 @@ def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
     return evolve(indices, axes=tuple(axis + each for each in indices.axes), table=found)
 
 
-def joined(op: Concat, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+def concatenated(op: Concat, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
     """The table of a concatenation, along another axis, of tensors that depend on the same positions."""
     axis = normalize_axis(op.axis, types.output.rank)
-    if any(axis in each.axes for each in given) or is_symbolic(types.output.shape[axis]):
+    if any(axis in each.axes for each in operands) or is_symbolic(types.output.shape[axis]):
         raise UnknownError
-    common = np.broadcast_shapes(*((*s[:axis], 1, *s[axis + 1 :]) for s in (each.table.shape for each in given)))
+    common = np.broadcast_shapes(*((*s[:axis], 1, *s[axis + 1 :]) for s in (each.table.shape for each in operands)))
     wide = [
         evolve(each, table=np.broadcast_to(each.table, (*common[:axis], each.table.shape[axis], *common[axis + 1 :])))
-        for each in given
+        for each in operands
         if each.root is not None
     ]
-    if len(wide) != len(given):
+    if len(wide) != len(operands):
         raise UnknownError
     _bound(sum(each.table.size for each in wide), types.output.dtype)
     return _placed(op, wide, types)
 
 
-def multiplied(op: BatchMatMul, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+def multiplied(op: BatchMatMul, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
     """The table of an outer product (depth 1), in which no sum depends on the number of rows."""
-    rank, moved = types.output.rank, []
-    for each, turned, is_first in zip(given, (op.adjoint_x, op.adjoint_y), (True, False), strict=True):
+    rank, axes = types.output.rank, []
+    for each, is_adjoint, is_first in zip(operands, (op.adjoint_x, op.adjoint_y), (True, False), strict=True):
         last = each.table.ndim - 1
-        depth, other = (last - 1, last) if turned is is_first else (last, last - 1)
+        depth, other = (last - 1, last) if is_adjoint is is_first else (last, last - 1)
         if each.table.shape[depth] != 1 or depth in each.axes:
             raise UnknownError
         to = rank - 2 if is_first else rank - 1
-        moved.append(tuple(to if axis == other else axis + rank - 1 - last for axis in each.axes))
-    (placed,) = (at for at in range(2) if given[at].root is not None)
-    other = given[1 - placed].table.shape
+        axes.append(tuple(to if axis == other else axis + rank - 1 - last for axis in each.axes))
+    (placed,) = (at for at in range(2) if operands[at].root is not None)
+    other = operands[1 - placed].table.shape
     if any(is_symbolic(d) for d in types.input(1 - placed).shape):
         raise UnknownError
-    if any(other[axis - rank] != 1 for axis in moved[placed] if axis < rank - 2 and axis - rank >= -len(other)):
+    if any(other[axis - rank] != 1 for axis in axes[placed] if axis < rank - 2 and axis - rank >= -len(other)):
         raise UnknownError
-    _bound(math.prod(each.table.size for each in given), types.output.dtype)
-    return evolve(given[placed], axes=moved[placed], table=_made(op, given, types))
+    _bound(math.prod(each.table.size for each in operands), types.output.dtype)
+    return evolve(operands[placed], axes=axes[placed], table=_evaluate(op, operands, types))

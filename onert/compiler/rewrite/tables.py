@@ -50,17 +50,17 @@ from .tabled import (
     MOST_BYTES,
     Tabled,
     UnknownError,
-    apart,
-    behind,
-    counted,
+    combined_positions,
+    concatenated,
     evaluated,
-    joined,
-    looked_up,
+    expanded,
+    gathered,
     multiplied,
     of_length,
+    of_range,
     refused,
     reshaped,
-    stretched,
+    with_leading_ones,
 )
 
 _ROUNDED_ONCE = (
@@ -81,7 +81,7 @@ class Tables:
     def __init__(self, subgraph: Subgraph, is_folded: Callable[[CallTypes], bool]) -> None:
         self._subgraph = subgraph
         self._is_folded = is_folded
-        self._made: dict[int, tuple[int, CallTypes]] = {}
+        self._producers: dict[int, tuple[int, CallTypes]] = {}
         self._folded: set[int] = set()
         self._tabled: dict[int, Tabled | None] = {}
         self._inexact: dict[int, int] = {}  # tensors that kernels might compute differently, and their operations
@@ -97,7 +97,7 @@ class Tables:
         if tabled and not self._would_fold(operation, types):
             return False
         for out in operation.outputs:
-            self._made[out] = at, types
+            self._producers[out] = at, types
         if tabled:
             if self._is_known(operation):
                 self._inexact[operation.outputs[0]] = at
@@ -107,22 +107,22 @@ class Tables:
 
     def _is_known(self, operation: Operation) -> bool:
         """Determine how a result, and everything it is computed from, depends on positions; False if unknown."""
-        waiting, found = list(operation.outputs), set[int]()
-        while waiting:
-            operand = waiting.pop()
-            if operand in self._made and operand not in self._tabled and operand not in found:
+        pending, found = list(operation.outputs), set[int]()
+        while pending:
+            operand = pending.pop()
+            if operand in self._producers and operand not in self._tabled and operand not in found:
                 found.add(operand)
-                waiting += self._subgraph.operations[self._made[operand][0]].used
-        for operand in sorted(found, key=lambda each: self._made[each][0]):
-            at, types = self._made[operand]
+                pending += self._subgraph.operations[self._producers[operand][0]].used
+        for operand in sorted(found, key=lambda each: self._producers[each][0]):
+            at, types = self._producers[operand]
             self._tabled[operand] = self._found(self._subgraph.operations[at], types)
         return self._tabled[operation.outputs[0]] is not None
 
     def place(self, edit: Edit) -> None:
         """Replace operations that kernels might compute differently by gathers, if a remaining operation needs them."""
-        gone = set(self._inexact.values())
-        staying = (operation for at, operation in enumerate(self._subgraph.operations) if at not in gone)
-        needed = {i for operation in staying for i in operation.used} | set(self._subgraph.kept)
+        replaced = set(self._inexact.values())
+        remaining = (operation for at, operation in enumerate(self._subgraph.operations) if at not in replaced)
+        needed = {i for operation in remaining for i in operation.used} | set(self._subgraph.kept)
         for operand, at in self._inexact.items():
             edit.replace(at, *(self._gathered(edit, operand) if operand in needed else ()))
 
@@ -130,59 +130,59 @@ class Tables:
         """Whether a program for one length would fold an operation and everything that it depends on."""
         if not self._is_folded(types):
             return False
-        waiting = list(operation.used)
-        while waiting:
-            operand = waiting.pop()
-            made = None if operand in self._folded else self._made.get(operand)
-            if made is not None:
-                if not self._is_folded(made[1]):
+        pending = list(operation.used)
+        while pending:
+            operand = pending.pop()
+            producer = None if operand in self._folded else self._producers.get(operand)
+            if producer is not None:
+                if not self._is_folded(producer[1]):
                     return False
                 self._folded.add(operand)
-                waiting += self._subgraph.operations[made[0]].used
+                pending += self._subgraph.operations[producer[0]].used
         return True
 
     def _found(self, operation: Operation, types: CallTypes) -> Tabled | None:
         """The table of a result as a function of positions; None if unknown."""
         try:
-            found = self._tabled_by(operation, types)
-            return stretched(found, types.output) if found.table.nbytes <= MOST_BYTES else None
+            found = self._table_of(operation, types)
+            return expanded(found, types.output) if found.table.nbytes <= MOST_BYTES else None
         except (OnertError, *MISHAPS):
             return None
 
-    def _tabled_by(self, operation: Operation, types: CallTypes) -> Tabled:
+    def _table_of(self, operation: Operation, types: CallTypes) -> Tabled:
         op, output = operation.op, types.output
         if len(operation.outputs) != 1 or any(t is None or t.quantization for t in (*types.inputs, output)):
             raise UnknownError
         if isinstance(op, Range):
-            return counted(operation.outputs[0], types)
+            return of_range(operation.outputs[0], types)
         if isinstance(op, Fill):
-            value = self._given(operation, types, 1).table
+            value = self._operand_table(operation, types, 1).table
             return Tabled(None, 0, (), value.reshape((1,) * output.rank))
-        first = self._given(operation, types, 0)
+        first = self._operand_table(operation, types, 0)
         if isinstance(op, ExpandDims | Reshape | Squeeze):
             return reshaped(first, static(types.input(0).shape), static(output.shape))
         if isinstance(op, BroadcastTo):
-            return behind(first, output.rank)
+            return with_leading_ones(first, output.rank)
         if isinstance(op, Transpose):
             order = [normalize_axis(axis, output.rank) for axis in sv.integers(types.input(1), "permutation") or ()]
             return evolve(
                 first, axes=tuple(order.index(axis) for axis in first.axes), table=np.transpose(first.table, order)
             )
-        given = [first, *(self._given(operation, types, at) for at in range(1, len(types.inputs)))]
+        operands = [first, *(self._operand_table(operation, types, at) for at in range(1, len(types.inputs)))]
         if isinstance(op, Gather):
-            return looked_up(op, given, types)
+            return gathered(op, operands, types)
         if isinstance(op, Concat):
-            return joined(op, given, types)
+            return concatenated(op, operands, types)
         if isinstance(op, BatchMatMul):
-            return multiplied(op, given, types)
+            return multiplied(op, operands, types)
         if not isinstance(op, Binary | Cast | Comparison | Select | Unary):
             raise UnknownError
-        given = [behind(each, output.rank) for each in given]
-        if isinstance(op, Binary) and len({(each.root, each.axes) for each in given if each.root is not None}) > 1:
-            return apart(operation.outputs[0], op, given)
-        return evaluated(op, given, types)
+        operands = [with_leading_ones(each, output.rank) for each in operands]
+        if isinstance(op, Binary) and len({(each.root, each.axes) for each in operands if each.root is not None}) > 1:
+            return combined_positions(operation.outputs[0], op, operands)
+        return evaluated(op, operands, types)
 
-    def _given(self, operation: Operation, types: CallTypes, at: int) -> Tabled:
+    def _operand_table(self, operation: Operation, types: CallTypes, at: int) -> Tabled:
         """The table of an operand; a constant depends on no position, and a length is a position itself."""
         operand, data = operation.inputs[at], types.input(at).data
         if data is None:
@@ -196,11 +196,11 @@ class Tables:
         """Operations that compute a tensor from its table."""
         tabled, type_ = self._tabled[operand], self._subgraph.type(operand)
         assert tabled is not None
-        made: list[Operation] = []
+        operations: list[Operation] = []
 
         def add(op: Op, inputs: Sequence[int], dtype: DType, shape: Sequence[int]) -> int:
             out = edit.operand(Operand(TensorType(dtype, tuple(shape))))
-            made.append(Operation(op, tuple(inputs), (out,)))
+            operations.append(Operation(op, tuple(inputs), (out,)))
             return out
 
         dims: tuple[int, ...] = ()
@@ -224,12 +224,12 @@ class Tables:
             rows = np.ascontiguousarray(rows.reshape(len(rows), *rows.shape[len(dims) :]))
             found = add(Gather(), (edit.constant(rows), index), type_.dtype, (*dims, *rows.shape[1:]))
         if order != tuple(range(len(order))):
-            back = np.argsort(order).astype(np.int32)
-            moved = [(*dims, *rows.shape[1:])[axis] for axis in back]
-            found = add(Transpose(), (found, edit.constant(back)), type_.dtype, moved)
+            inverse = np.argsort(order).astype(np.int32)
+            moved = [(*dims, *rows.shape[1:])[axis] for axis in inverse]
+            found = add(Transpose(), (found, edit.constant(inverse)), type_.dtype, moved)
         shape = edit.operand(Operand(TensorType(DType.INT32, (type_.rank,)), data=_dims(static(type_.shape))))
         add(BroadcastTo(), (found, shape), type_.dtype, static(type_.shape))
-        return [*made[:-1], evolve(made[-1], outputs=(operand,))]
+        return [*operations[:-1], evolve(operations[-1], outputs=(operand,))]
 
 
 def _is_exact(op: Op, types: CallTypes) -> bool:

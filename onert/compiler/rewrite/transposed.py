@@ -17,49 +17,49 @@ from onert.ir.shape import static
 
 from .edit import Edit
 from .layout_table import Order, rearranged
-from .layouts import Layouts, Movable, after, between, identity, improve, layouts_of
+from .layouts import Layouts, Movable, between, composed, identity, improve, layouts_of
 
 
 def transposed(subgraph: Subgraph, orders: Mapping[int, Order]) -> Subgraph:
     """The subgraph in cheaper axis orders, given its transposes' orders by operation; the same object if none exist."""
     layouts = layouts_of(subgraph, orders)
-    return _Written(layouts).done() if improve(layouts) else subgraph
+    return _Rewriter(layouts).done() if improve(layouts) else subgraph
 
 
-class _Written:
+class _Rewriter:
     """Writes the subgraph with operations in the chosen orders."""
 
     def __init__(self, layouts: Layouts) -> None:
         self.layouts = layouts
         self.subgraph = layouts.subgraph
         self.edit = Edit(self.subgraph)
-        self.there: dict[tuple[int, Order], int] = {}
+        self.available: dict[tuple[int, Order], int] = {}
         """The operand that holds a root in an order."""
         self.names: dict[tuple[int, Order], int] = {}
         """Original operands for a root in an order; kept operands take precedence, so that they keep their names."""
-        known = layouts.root.items()
-        for operand, of in (*((o, r) for o, r in known if o in self.subgraph.kept), *known):
+        orders = layouts.root.items()
+        for operand, of in (*((o, r) for o, r in orders if o in self.subgraph.kept), *orders):
             self.names.setdefault(of, operand)
-        self.written: list[Operation] = []
+        self.operations: list[Operation] = []
 
     def done(self) -> Subgraph:
         for operand, (root, order) in self.layouts.root.items():
             if operand == root and operand not in self.subgraph.definitions:
-                self.there[root, order] = operand
+                self.available[root, order] = operand
         for at, operation in enumerate(self.subgraph.operations):
-            self.written = []
+            self.operations = []
             if operation.outputs[:1] and self.layouts.root[operation.outputs[0]][0] != operation.outputs[0]:
                 self.edit.remove(at)  # a transpose, written again wherever it is needed
                 continue
             self._write(at, operation)
-            if self.written != [operation]:
-                self.edit.replace(at, *self.written)
-        self.written = []
+            if self.operations != [operation]:
+                self.edit.replace(at, *self.operations)
+        self.operations = []
         for kept in sorted(self.subgraph.kept):
             root, order = self.layouts.root[kept]
             if self._root(root, order, kept) != kept:
                 self._transpose(root, order, kept)
-        for operation in self.written:
+        for operation in self.operations:
             self.edit.insert(len(self.subgraph.operations), operation)
         return self.edit.done()
 
@@ -69,39 +69,39 @@ class _Written:
         if each is None or layout is None:
             inputs = tuple(None if i is None else self._root(*self.layouts.root[i], i) for i in operation.inputs)
             for output in operation.outputs:
-                self.there[self.layouts.root[output]] = output
-            self.written.append(operation if inputs == operation.inputs else evolve(operation, inputs=inputs))
+                self.available[self.layouts.root[output]] = output
+            self.operations.append(operation if inputs == operation.inputs else evolve(operation, inputs=inputs))
             return
         orders = each.orders(layout)
-        op, given = rearranged(operation.op, each.types, each.row, orders)
+        op, new_elements = rearranged(operation.op, each.types, each.row, orders)
         inputs = tuple(
             None if operand is None else self._operand(each, position, operand, orders.operand)
             for position, operand in enumerate(operation.inputs)
         )
         changed = [
-            self.edit.constant(given[i], each.types.input(i).dtype) if i in given else operand
+            self.edit.constant(new_elements[i], each.types.input(i).dtype) if i in new_elements else operand
             for i, operand in enumerate(inputs)
         ]
         if isinstance(op, Reshape):
             changed = changed[:1]  # its shape is an attribute now
         outputs = tuple(self._result(output, orders.result) for output in operation.outputs)
-        self.written.append(evolve(operation, op=op, inputs=tuple(changed), outputs=outputs))
+        self.operations.append(evolve(operation, op=op, inputs=tuple(changed), outputs=outputs))
 
     def _operand(self, each: Movable, position: int, operand: int, order: Order) -> int:
         """The operand that a rearranged operation reads instead."""
-        root, own = self.layouts.root[operand]
+        root, axes = self.layouts.root[operand]
         if position in each.moved:
-            return self._root(root, after(own, order), operand)
-        found = self._root(root, own, operand)
+            return self._root(root, composed(axes, order), operand)
+        found = self._root(root, axes, operand)
         return self._widened(found, each.types.input(position), order) if position in each.narrow else found
 
     def _result(self, output: int, order: Order) -> int:
         """The operand for a result in an order."""
         if order == identity(len(order)):
-            self.there[output, order] = output
+            self.available[output, order] = output
             return output
-        self.there[output, order] = self._name(output, order)
-        return self.there[output, order]
+        self.available[output, order] = self._name(output, order)
+        return self.available[output, order]
 
     def _name(self, root: int, order: Order) -> int:
         """The operand for a root in an order: the original one if there is one, otherwise a new one."""
@@ -111,21 +111,21 @@ class _Written:
 
     def _root(self, root: int, order: Order, operand: int) -> int:
         """The operand that holds a root in an order (originally `operand`), transposed first if it does not exist."""
-        if (root, order) not in self.there:
+        if (root, order) not in self.available:
             data = self.subgraph.operands[root].data
             if data is not None:
                 elements = np.ascontiguousarray(data.array.transpose(order))
                 type_ = self.layouts.type(root)
-                self.there[root, order] = self.edit.constant(elements, type_.dtype, type_.quantization)
+                self.available[root, order] = self.edit.constant(elements, type_.dtype, type_.quantization)
             else:
                 self._transpose(root, order, self._name(root, order))
-        return self.there[root, order]
+        return self.available[root, order]
 
     def _transpose(self, root: int, order: Order, result: int) -> None:
-        given = self.layouts.given(root, {})
-        axes = self.edit.constant(np.array(between(given, order), np.int32))
-        self.written.append(Operation(Transpose(), (self.there[root, given], axes), (result,)))
-        self.there.setdefault((root, order), result)
+        produced = self.layouts.produced_order(root, {})
+        axes = self.edit.constant(np.array(between(produced, order), np.int32))
+        self.operations.append(Operation(Transpose(), (self.available[root, produced], axes), (result,)))
+        self.available.setdefault((root, order), result)
 
     def _widened(self, operand: int, type_: TensorType, order: Order) -> int:
         """An operand of lower rank with leading dimensions of 1 added, its axes in an order."""
@@ -135,11 +135,13 @@ class _Written:
             elements = np.ascontiguousarray(data.array.reshape(wide).transpose(order))
             return self.edit.constant(elements, type_.dtype, type_.quantization)
         shaped = self.edit.operand(Operand(TensorType(type_.dtype, wide, type_.quantization)))
-        self.written.append(Operation(Reshape(wide), (operand,), (shaped,)))
-        turned = self.edit.operand(Operand(TensorType(type_.dtype, tuple(wide[a] for a in order), type_.quantization)))
+        self.operations.append(Operation(Reshape(wide), (operand,), (shaped,)))
+        transposed_ = self.edit.operand(
+            Operand(TensorType(type_.dtype, tuple(wide[a] for a in order), type_.quantization))
+        )
         axes = self.edit.constant(np.array(order, np.int32))
-        self.written.append(Operation(Transpose(), (shaped, axes), (turned,)))
-        return turned
+        self.operations.append(Operation(Transpose(), (shaped, axes), (transposed_,)))
+        return transposed_
 
 
 def _ordered(type_: TensorType, order: Order) -> TensorType:

@@ -22,20 +22,20 @@ BYTES_PER_FLOP = 4
 Dependencies = Sequence[Sequence[int]]
 
 
-def beside(dependencies: Dependencies) -> list[int]:
+def concurrent_steps(dependencies: Dependencies) -> list[int]:
     """For each step, the number of steps that may run concurrently with it."""
     count = len(dependencies)
     if count > MOST_STEPS:
         return [count - 1] * count
     before = reachability(dependencies)
-    together = ~(before | before.T)
-    np.fill_diagonal(together, val=False)
-    return [int(n) for n in together.sum(axis=1)]
+    concurrent = ~(before | before.T)
+    np.fill_diagonal(concurrent, val=False)
+    return [int(n) for n in concurrent.sum(axis=1)]
 
 
 def threads_for(dependencies: Dependencies, threads: int) -> list[int]:
     """Threads for each step's kernel: all if it runs alone, otherwise an equal share among concurrent steps."""
-    return [max(1, threads // min(threads, 1 + others)) for others in beside(dependencies)]
+    return [max(1, threads // min(threads, 1 + others)) for others in concurrent_steps(dependencies)]
 
 
 def ranks(dependencies: Dependencies, costs: Sequence[float]) -> tuple[float, ...]:
@@ -44,12 +44,12 @@ def ranks(dependencies: Dependencies, costs: Sequence[float]) -> tuple[float, ..
     longest = [0.0] * len(costs)
     for step in range(len(costs) - 1, -1, -1):
         found[step] = costs[step] + longest[step]
-        for needed in dependencies[step]:
-            longest[needed] = max(longest[needed], found[step])
+        for dependency in dependencies[step]:
+            longest[dependency] = max(longest[dependency], found[step])
     return tuple(found)
 
 
-def guessed_costs(steps: Sequence[Step]) -> list[float]:
+def estimated_costs(steps: Sequence[Step]) -> list[float]:
     """The cost of each step by arithmetic and memory traffic, if nothing was measured."""
     found = []
     for step in steps:

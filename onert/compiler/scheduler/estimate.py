@@ -57,7 +57,7 @@ def total(subgraph: Subgraph, chosen: Sequence[Backend], times: Times, transfers
         heappush(free, done)
         return done
 
-    def there(operand: int, target: Backend) -> float:
+    def arrival(operand: int, target: Backend) -> float:
         key = (operand, target.memory.name)
         if operand not in owner:
             return 0.0  # a constant or a variable
@@ -67,10 +67,10 @@ def total(subgraph: Subgraph, chosen: Sequence[Backend], times: Times, transfers
         return ready_at[key]
 
     for operation, backend, known in zip(subgraph.operations, chosen, times, strict=True):
-        ready = max((there(i, backend) for i in operation.used), default=0.0)
+        ready = max((arrival(i, backend) for i in operation.used), default=0.0)
         done = spend(ready, known[backend.name])
         for operand in operation.outputs:
             owner[operand] = backend
             ready_at[operand, backend.memory.name] = done
         end = max(end, done)
-    return max([end, *(there(o, transfers.host) for o in subgraph.outputs)])
+    return max([end, *(arrival(o, transfers.host) for o in subgraph.outputs)])

@@ -52,10 +52,10 @@ def assign_measured(
     A backend on which an operation was not measured is not considered for it. If there is no measurement at all, the
     manual scheduler's choice stands. The notes report both. Raises CompileError if the manual scheduler does.
     """
-    by_hand = assign(subgraph, backends, chosen)
+    manual = assign(subgraph, backends, chosen)
     notes: list[str] = []
     times = [
-        _times(subgraph, at, backends, chosen, known, fallback, notes) for at, fallback in enumerate(by_hand.backends)
+        _times(subgraph, at, backends, chosen, known, fallback, notes) for at, fallback in enumerate(manual.backends)
     ]
     host = next((b for b in backends if b.name == "builtin"), backends[-1])
     problem = _Problem(
@@ -68,9 +68,9 @@ def assign_measured(
     names = min(_candidates(problem), key=problem.cost)
     if len(names) <= MOST_IMPROVED:
         names = _improved(problem, names)
-    alone = {name: cost for name, cost in _alone(problem).items() if isfinite(cost)}
-    judged = ", ".join(f"{name} alone {cost:.0f} us" for name, cost in alone.items())
-    notes.append(f"by measured times a run takes {problem.cost(names):.0f} us{'; ' if judged else ''}{judged}")
+    single = {name: cost for name, cost in _single_backend_costs(problem).items() if isfinite(cost)}
+    comparison = ", ".join(f"{name} alone {cost:.0f} us" for name, cost in single.items())
+    notes.append(f"by measured times a run takes {problem.cost(names):.0f} us{'; ' if comparison else ''}{comparison}")
     return Assignment(tuple(problem.backends[name] for name in names), tuple(notes))
 
 
@@ -89,8 +89,8 @@ def _times(
     if chosen.of(operation) is not None or isinstance(operation.op, Permute) or operation.op.subgraphs:
         time = known.operation(fallback.name, operation.op, types)
         return {fallback.name: time if time is not None and isfinite(time) else 1.0}
-    able = [backend for backend in backends if why_not(backend, operation, types) is None]
-    found = {backend.name: known.operation(backend.name, operation.op, types) for backend in able}
+    supporting = [backend for backend in backends if why_not(backend, operation, types) is None]
+    found = {backend.name: known.operation(backend.name, operation.op, types) for backend in supporting}
     measured = {name: time for name, time in found.items() if time is not None and isfinite(time)}
     missing = [name for name, time in found.items() if time is None]
     if not measured:
@@ -103,12 +103,12 @@ def _times(
 
 def _candidates(problem: _Problem) -> Iterator[list[str]]:
     """Candidate assignments: by earliest finish, and for each backend with as much as possible on it."""
-    yield _earliest(problem)
+    yield _by_earliest_finish(problem)
     for name in problem.backends:
         yield [name if name in known else min(known, key=known.__getitem__) for known in problem.times]
 
 
-def _alone(problem: _Problem) -> dict[str, float]:
+def _single_backend_costs(problem: _Problem) -> dict[str, float]:
     """The cost of a run on each backend alone; infinite if it cannot run everything."""
     return {
         name: problem.cost([name] * len(problem.times)) if all(name in known for known in problem.times) else inf
@@ -116,7 +116,7 @@ def _alone(problem: _Problem) -> dict[str, float]:
     }
 
 
-def _earliest(problem: _Problem) -> list[str]:
+def _by_earliest_finish(problem: _Problem) -> list[str]:
     """Operations by rank, each on the backend on which it finishes first, including copies of its operands."""
     subgraph, backends = problem.subgraph, problem.backends
     names = [""] * len(problem.times)
@@ -130,8 +130,8 @@ def _earliest(problem: _Problem) -> list[str]:
             start = min(free)
             copies = 0.0
             for operand in operation.used:
-                maker = subgraph.definitions.get(operand)
-                source = backends[names[maker]] if maker is not None else None
+                producer = subgraph.definitions.get(operand)
+                source = backends[names[producer]] if producer is not None else None
                 if source is None and operand in subgraph.inputs:
                     source = problem.transfers.host
                 if source is not None:

@@ -112,8 +112,8 @@ ONE_NAMES: Mapping[str, tuple[str, ...]] = {
 def _inverse() -> dict[str, tuple[str, ...]]:
     """ONE's names by this project's names, the most specific first."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, own in sorted(ONE_NAMES.items(), key=lambda item: len(item[1])):
-        for each in own:
+    for name, names in sorted(ONE_NAMES.items(), key=lambda item: len(item[1])):
+        for each in names:
             found[each] = (*found.get(each, ()), name)
     return found
 
@@ -137,15 +137,15 @@ def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph], *, explicit
     Valid are the names of `kinds` (ONE's, this project's, and those that plugins declare) and the codes of the model's
     custom operators. `explicit` names come from the option, others from the variables.
     """
-    wanted = [name for name in names if name not in ONE_NAMES]
-    if wanted:
+    unknown = [name for name in names if name not in ONE_NAMES]
+    if unknown:
         present = {name for s in subgraphs for operation in s.operations for name in kinds(operation)}
-        wanted = [name for name in wanted if name not in present]
-    if wanted:
+        unknown = [name for name in unknown if name not in present]
+    if unknown:
         known = present | ONE_NAMES.keys() | _declared()
-        wanted = [name for name in wanted if name not in known]
-    if wanted:
-        raise CompileError("; ".join(_sentence(name, known, explicit=explicit) for name in wanted))
+        unknown = [name for name in unknown if name not in known]
+    if unknown:
+        raise CompileError("; ".join(_sentence(name, known, explicit=explicit) for name in unknown))
 
 
 def _declared() -> set[str]:
@@ -170,5 +170,5 @@ def _sentence(name: str, known: Iterable[str], *, explicit: bool) -> str:
     longer = sorted((each for each in by_lower if len(short) > 2 and short in each), key=len)
     near = list(dict.fromkeys(by_lower[each] for each in (*close, *longer)))[:4]
     hint = f"; the most similar names are {', '.join(near)}" if near else ""
-    given = f"op_backend has {name!r}" if explicit else f"OP_BACKEND_{name} is set"
-    return f"{given}, but no kind of operation is called {name!r}{hint}"
+    subject = f"op_backend has {name!r}" if explicit else f"OP_BACKEND_{name} is set"
+    return f"{subject}, but no kind of operation is called {name!r}{hint}"

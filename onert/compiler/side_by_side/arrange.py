@@ -19,7 +19,7 @@ from onert.ir.value import Value
 
 from .malleable import Task, length, schedule
 
-WORTH, LEAST, OVERALL = 0.9, 1.0, 0.95
+WORTHWHILE, LEAST_SAVED, OVERALL = 0.9, 1.0, 0.95
 """The fraction of the sequential time that a region's schedule may take, the microseconds that it must save, and the
 fraction that the whole sequence may take."""
 MOST = 400
@@ -55,19 +55,19 @@ def arrange(sequence: OperationSequence, before: Needs, threads: int, durations:
     total = saved = 0.0
     for region in _regions(needs):
         tasks = _tasks(region, groups, needs, durations)
-        alone = sum(min(task.times[0], task.times[-1]) for task in tasks)
+        sequential = sum(min(task.times[0], task.times[-1]) for task in tasks)
         placed = schedule(tasks, threads) if threads > 1 and 1 < len(region) <= MOST else ()
-        saves = alone - length(placed) if placed else 0.0
-        if placed and saves >= LEAST and length(placed) <= WORTH * alone:
+        gain = sequential - length(placed) if placed else 0.0
+        if placed and gain >= LEAST_SAVED and length(placed) <= WORTHWHILE * sequential:
             order += [(region[p.task], (p.first, p.count)) for p in placed]
-            saved += saves
+            saved += gain
         else:
-            order += [(number, _alone(task.times)) for number, task in zip(region, tasks, strict=True)]
-        total += alone
+            order += [(number, _threads_alone(task.times)) for number, task in zip(region, tasks, strict=True)]
+        total += sequential
     return _arranged(groups, needs, order, threads) if saved > (1 - OVERALL) * total else in_turn(sequence)
 
 
-def _alone(times: Sequence[float]) -> tuple[int, int]:
+def _threads_alone(times: Sequence[float]) -> tuple[int, int]:
     """The threads of a group that runs alone: all, or only the first if that is no slower."""
     return (0, len(times)) if times[-1] < times[0] else (0, 1)
 
@@ -110,11 +110,11 @@ def _arranged(
     last: list[int | None] = [None] * threads
     found: list[tuple[int, ...]] = []
     placed: list[Group] = []
-    for position, (number, own) in enumerate(order):
-        mine = range(own[0], own[0] + own[1])
-        earlier = {at[need] for need in needs[number]} | {p for t in mine if (p := last[t]) is not None}
+    for position, (number, assigned) in enumerate(order):
+        own_threads = range(assigned[0], assigned[0] + assigned[1])
+        earlier = {at[need] for need in needs[number]} | {p for t in own_threads if (p := last[t]) is not None}
         found.append(tuple(sorted(earlier)))
-        placed.append(evolve(groups[number], threads=own))
-        for thread in mine:
+        placed.append(evolve(groups[number], threads=assigned))
+        for thread in own_threads:
             last[thread] = position
     return Arranged(tuple(placed), tuple(found))

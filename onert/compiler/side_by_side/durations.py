@@ -31,19 +31,19 @@ def durations(
 
     If all its operations were measured (on `threads` threads), the estimate is scaled to match.
     """
-    guessed = _guessed(subgraph, group, backend, threads)
+    estimated = _estimated(subgraph, group, backend, threads)
     measured = None if known is None else _measured(subgraph, group, backend, known)
-    if measured is None or not guessed[-1]:
-        return guessed
-    return tuple(time * measured / min(guessed[0], guessed[-1]) for time in guessed)
+    if measured is None or not estimated[-1]:
+        return estimated
+    return tuple(time * measured / min(estimated[0], estimated[-1]) for time in estimated)
 
 
-def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -> tuple[float, ...]:
+def _estimated(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -> tuple[float, ...]:
     operations = [subgraph.operations[at] for at in group.operations]
     if all(operation.op.shares for operation in operations):
         return (0.0,) * threads
     if not backend.side_by_side:
-        return (_elsewhere(subgraph, group, backend),) * threads
+        return (_without_threads(subgraph, group, backend),) * threads
     calls = [subgraph.types(operation) for operation in operations]
     costs = [cost(operation.op, types) for operation, types in zip(operations, calls, strict=True)]
     stored = any(t is not None and t.quantization is not None for t in calls[0].inputs)
@@ -57,7 +57,7 @@ def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -
     )
 
 
-def _elsewhere(subgraph: Subgraph, group: Group, backend: Backend) -> float:
+def _without_threads(subgraph: Subgraph, group: Group, backend: Backend) -> float:
     """The duration of a group on a backend that does not say how it uses threads."""
     if not backend.evaluates:
         return UNKNOWN
@@ -67,9 +67,9 @@ def _elsewhere(subgraph: Subgraph, group: Group, backend: Backend) -> float:
 def traffic(subgraph: Subgraph, group: Group) -> int:
     """The bytes that a group reads from outside, and that it stores."""
     operations = [subgraph.operations[at] for at in group.operations]
-    made = dict.fromkeys(o for operation in operations for o in operation.outputs)
-    read = dict.fromkeys(i for operation in operations for i in operation.used if i not in made)
-    types = [subgraph.type(i) for i in (*read, *made) if i not in group.unstored]
+    results = dict.fromkeys(o for operation in operations for o in operation.outputs)
+    operands = dict.fromkeys(i for operation in operations for i in operation.used if i not in results)
+    types = [subgraph.type(i) for i in (*operands, *results) if i not in group.unstored]
     return hint(sum(t.nbytes for t in types if t.is_static))
 
 

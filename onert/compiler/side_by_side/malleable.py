@@ -52,13 +52,13 @@ def schedule(tasks: Sequence[Task], threads: int) -> tuple[Placed, ...]:
     ]
     found = _placements(tasks, threads)
     if len(merged) < len(tasks):
-        found += [_apart(placed, tasks, chains) for placed in _placements(merged, threads)]
+        found += [_unmerged(placed, tasks, chains) for placed in _placements(merged, threads)]
     return min(found, key=length)
 
 
 def _placements(tasks: Sequence[Task], threads: int) -> list[tuple[Placed, ...]]:
-    each, allotted = [1] * len(tasks), allotment(tasks, threads)
-    return [place(tasks, given, threads) for given in ((each,) if each == allotted else (each, allotted))]
+    single, allotted = [1] * len(tasks), allotment(tasks, threads)
+    return [place(tasks, counts, threads) for counts in ((single,) if single == allotted else (single, allotted))]
 
 
 def _chains(tasks: Sequence[Task]) -> list[list[int]]:
@@ -82,7 +82,7 @@ def _before(tasks: Sequence[Task], chain: Sequence[int], number: Mapping[int, in
     return tuple(sorted({number[need] for need in tasks[chain[0]].needs}))
 
 
-def _apart(placed: Sequence[Placed], tasks: Sequence[Task], chains: Sequence[Sequence[int]]) -> tuple[Placed, ...]:
+def _unmerged(placed: Sequence[Placed], tasks: Sequence[Task], chains: Sequence[Sequence[int]]) -> tuple[Placed, ...]:
     """The placements of the tasks in chains that were placed as one."""
     found: list[Placed] = []
     for chain in placed:
@@ -102,21 +102,21 @@ def length(placed: Sequence[Placed]) -> float:
 
 def allotment(tasks: Sequence[Task], threads: int) -> list[int]:
     """The number of threads for each task."""
-    given = [1] * len(tasks)
+    counts = [1] * len(tasks)
     times = [task.times[0] for task in tasks]
     area = sum(times)
     while True:
-        path = _longest_way(tasks, times)
+        path = _critical_path(tasks, times)
         if sum(times[at] for at in path) <= area / threads:
-            return given
-        gains = [(_gain(tasks[at], given[at]), at) for at in path if given[at] < threads]
+            return counts
+        gains = [(_gain(tasks[at], counts[at]), at) for at in path if counts[at] < threads]
         gain, at = max(gains, key=lambda found: (found[0], -found[1]), default=(None, 0))
-        if gain is None or tasks[at].times[given[at]] >= times[at]:
-            return given
-        area -= times[at] * given[at]
-        given[at] += 1
-        times[at] = tasks[at].times[given[at] - 1]
-        area += times[at] * given[at]
+        if gain is None or tasks[at].times[counts[at]] >= times[at]:
+            return counts
+        area -= times[at] * counts[at]
+        counts[at] += 1
+        times[at] = tasks[at].times[counts[at] - 1]
+        area += times[at] * counts[at]
 
 
 def _gain(task: Task, count: int) -> float:
@@ -124,7 +124,7 @@ def _gain(task: Task, count: int) -> float:
     return task.times[count - 1] / count - task.times[count] / (count + 1)
 
 
-def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
+def _critical_path(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
     """The tasks on the critical path, in order."""
     ends: list[float] = []
     before: list[int | None] = []
@@ -133,27 +133,27 @@ def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
         before.append(latest)
         ends.append(time + (0.0 if latest is None else ends[latest]))
     at: int | None = max(range(len(ends)), key=ends.__getitem__, default=None)
-    way: list[int] = []
+    reversed_path: list[int] = []
     while at is not None:
-        way.append(at)
+        reversed_path.append(at)
         at = before[at]
-    return way[::-1]
+    return reversed_path[::-1]
 
 
-def place(tasks: Sequence[Task], given: Sequence[int], threads: int) -> tuple[Placed, ...]:
+def place(tasks: Sequence[Task], counts: Sequence[int], threads: int) -> tuple[Placed, ...]:
     """Place tasks with the given numbers of threads, by rank, where they can begin first: on adjacent threads, and if
     there is a choice, on those that produced their operands."""
-    times = [task.times[count - 1] for task, count in zip(tasks, given, strict=True)]
+    times = [task.times[count - 1] for task, count in zip(tasks, counts, strict=True)]
     longest = ranks([task.needs for task in tasks], times)
     free = [0.0] * threads
     found: dict[int, Placed] = {}
-    waiting = set(range(len(tasks)))
-    while waiting:
-        ready = [at for at in waiting if all(need in found for need in tasks[at].needs)]
-        options = [_option(tasks[at], at, given[at], free, found) for at in ready]
+    pending = set(range(len(tasks)))
+    while pending:
+        ready = [at for at in pending if all(need in found for need in tasks[at].needs)]
+        options = [_option(tasks[at], at, counts[at], free, found) for at in ready]
         best = min(options, key=lambda placed: (placed.start, -longest[placed.task], placed.task))
         found[best.task] = best
-        waiting.remove(best.task)
+        pending.remove(best.task)
         free[best.first : best.first + best.count] = [best.end] * best.count
     return _by_start(found.values())
 
@@ -167,13 +167,13 @@ def _option(task: Task, at: int, count: int, free: Sequence[float], found: dict[
     best: tuple[float, int, int] | None = None
     for first in range(len(free) - count + 1):
         start = max(free[first : first + count])
-        near = 0
+        local = 0
         for need in task.needs:
-            made = found[need]
-            here = first <= made.first and made.first + made.count <= first + count
-            near += here
-            start = max(start, made.end + (0.0 if here else HAND_OVER))
-        best = min(best or (start, -near, first), (start, -near, first))
+            producer = found[need]
+            is_local = first <= producer.first and producer.first + producer.count <= first + count
+            local += is_local
+            start = max(start, producer.end + (0.0 if is_local else HAND_OVER))
+        best = min(best or (start, -local, first), (start, -local, first))
     assert best is not None
-    far = FAR if -best[1] < len(task.needs) and task.times[count - 1] else 0.0
-    return Placed(at, best[2], count, best[0], best[0] + task.times[count - 1] + far)
+    transfer = FAR if -best[1] < len(task.needs) and task.times[count - 1] else 0.0
+    return Placed(at, best[2], count, best[0], best[0] + task.times[count - 1] + transfer)

@@ -40,7 +40,7 @@ def plan(
     known: ExecTimes | None = None,
 ) -> Steps:
     """The steps of a subgraph; `parts` are what the Linear executor would run, `known` are measured times."""
-    cut = split(lowered, before, parts, at_a_time=True)
+    cut = split(lowered, before, parts, concurrent=True)
     if not _pays(lowered.subgraph, cut, options, known):
         cut = tuple(evolve(part, dependencies=tuple(range(at))[-1:]) for at, part in enumerate(parts))
     dependencies = tuple(part.dependencies for part in cut)
@@ -52,11 +52,12 @@ def plan(
         for part, threads in zip(cut, shares, strict=True)
     ]
     cut = tuple(
-        evolve(part, sequence=evolve(part.sequence, groups=own.groups)) for part, own in zip(cut, arranged, strict=True)
+        evolve(part, sequence=evolve(part.sequence, groups=each.groups))
+        for part, each in zip(cut, arranged, strict=True)
     )
     timeline = linearize([part.sequence for part in cut], len(lowered.subgraph.operations))
-    if all(own.is_chain for own in arranged):
-        in_order = all(at - 1 in own for at, own in enumerate(dependencies) if at)
+    if all(each.is_chain for each in arranged):
+        in_order = all(at - 1 in each for at, each in enumerate(dependencies) if at)
         return Steps(cut, settings, timeline, None if in_order else dependencies)
     moments = tuple(evolve(moment, step=at) for at, moment in enumerate(timeline.moments))
     return Steps(cut, settings, evolve(timeline, moments=moments), _moment_needs(arranged, dependencies))
@@ -71,14 +72,14 @@ def _arranged(subgraph: Subgraph, before: Predecessors, part: Part, threads: int
 
 def _pays(subgraph: Subgraph, parts: Sequence[Part], options: Options, known: ExecTimes | None) -> bool:
     """Whether running these parts concurrently saves more than handing them to other threads costs."""
-    if options.num_threads == 1 or not any(_beside(parts)):
+    if options.num_threads == 1 or not any(_may_overlap(parts)):
         return False
     tasks = [Task((_microseconds(subgraph, part, options, known),), part.dependencies) for part in parts]
-    together = length(place(tasks, [1] * len(tasks), options.num_threads))
-    return sum(task.times[0] for task in tasks) - together > HAND_OVER
+    concurrent = length(place(tasks, [1] * len(tasks), options.num_threads))
+    return sum(task.times[0] for task in tasks) - concurrent > HAND_OVER
 
 
-def _beside(parts: Sequence[Part]) -> list[bool]:
+def _may_overlap(parts: Sequence[Part]) -> list[bool]:
     """For each part except the first, whether it may run concurrently with the one before it."""
     return [at not in part.dependencies for at, part in enumerate(parts[1:])]
 

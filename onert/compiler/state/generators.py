@@ -18,18 +18,18 @@ from onert.ir import Op, Operand, Resource, StateUpdate, Subgraph, Subgraphs
 from onert.ir.ops.control_flow.control import Call, Case, If, While
 from onert.ir.ops.data_movement.random_numbers import STATE, Multinomial, Random
 
-MOST_HANDED = 1 << 16
+MOST_PASSED = 1 << 16
 """The most generator states that subgraphs draw from, times operations that run subgraphs."""
-_HANDING = (Call, Case, If, While)
+_CALLING = (Call, Case, If, While)
 
 
 class _Role(Enum):
     """What a graph does with states: keep them in variables, receive and return them, only receive them, nothing."""
 
-    KEEPS = auto()
-    GIVES = auto()
-    TAKES = auto()
-    APART = auto()
+    OWNS = auto()
+    RETURNS = auto()
+    RECEIVES = auto()
+    NONE = auto()
 
 
 def with_generators(model: Subgraphs, entry: int) -> Subgraphs:
@@ -41,81 +41,86 @@ def with_generators(model: Subgraphs, entry: int) -> Subgraphs:
     if not any(drawn):
         return model
     roles, calls = _roles(model, entry)
-    of = {role: {n: r for at, own in roles.items() if role in own for n, r in drawn[at].items()} for role in _Role}
-    stuck = of[_Role.TAKES] | of[_Role.APART]
-    if any(len(own) > 1 for own in roles.values()) or calls * len(of[_Role.GIVES]) > MOST_HANDED:
-        stuck |= of[_Role.GIVES]
-    handed = {name: held for name, held in of[_Role.GIVES].items() if name not in stuck}
-    kept = {name: held for name, held in of[_Role.KEEPS].items() if name not in stuck} | handed
+    by_role = {
+        role: {n: r for at, graph_roles in roles.items() if role in graph_roles for n, r in drawn[at].items()}
+        for role in _Role
+    }
+    unresolved = by_role[_Role.RECEIVES] | by_role[_Role.NONE]
+    if any(len(graph_roles) > 1 for graph_roles in roles.values()) or calls * len(by_role[_Role.RETURNS]) > MOST_PASSED:
+        unresolved |= by_role[_Role.RETURNS]
+    passed = {name: resource for name, resource in by_role[_Role.RETURNS].items() if name not in unresolved}
+    variables = {name: resource for name, resource in by_role[_Role.OWNS].items() if name not in unresolved} | passed
     graphs = list(model.subgraphs)
-    for at, own in roles.items() if handed else [(entry, {_Role.KEEPS})]:
-        for role in own - {_Role.APART}:
-            graphs[at] = _rewritten(graphs[at], role, kept if role is _Role.KEEPS else handed, tuple(handed))
-    return evolve(model, subgraphs=tuple(graphs)) if kept else model
+    for at, graph_roles in roles.items() if passed else [(entry, {_Role.OWNS})]:
+        for role in graph_roles - {_Role.NONE}:
+            graphs[at] = _rewritten(graphs[at], role, variables if role is _Role.OWNS else passed, tuple(passed))
+    return evolve(model, subgraphs=tuple(graphs)) if variables else model
 
 
 def _drawn(graph: Subgraph) -> dict[str, Resource]:
     """The generators that operations of a graph draw from, by name."""
-    held = (o.op.resource for o in graph.operations if isinstance(o.op, Random | Multinomial))
-    return {each.name: each for each in held}
+    resources = (o.op.resource for o in graph.operations if isinstance(o.op, Random | Multinomial))
+    return {each.name: each for each in resources}
 
 
 def _roles(model: Subgraphs, entry: int) -> tuple[dict[int, set[_Role]], int]:
     """The roles of each graph that the entry reaches, and how many operations run graphs."""
-    found, calls, waiting = dict[int, set[_Role]](), 0, [(entry, _Role.KEEPS)]
-    while waiting:
-        at, role = waiting.pop()
+    found, calls, pending = dict[int, set[_Role]](), 0, [(entry, _Role.OWNS)]
+    while pending:
+        at, role = pending.pop()
         if role in found.setdefault(at, set()):
             continue
         found[at].add(role)
-        hands = role in (_Role.KEEPS, _Role.GIVES)
+        passes_states = role in (_Role.OWNS, _Role.RETURNS)
         for operation in model[at].operations:
             calls += bool(operation.op.subgraphs)
-            waiting += _called(operation.op) if hands else ((i, _Role.APART) for i in operation.op.subgraphs)
+            pending += _called(operation.op) if passes_states else ((i, _Role.NONE) for i in operation.op.subgraphs)
     return found, calls
 
 
 def _called(op: Op) -> Iterator[tuple[int, _Role]]:
     """The graphs that an operation runs, and their roles."""
     if isinstance(op, While):
-        yield from ((op.condition, _Role.TAKES), (op.body, _Role.GIVES))
+        yield from ((op.condition, _Role.RECEIVES), (op.body, _Role.RETURNS))
     else:
-        yield from ((i, _Role.GIVES if isinstance(op, _HANDING) else _Role.APART) for i in op.subgraphs)
+        yield from ((i, _Role.RETURNS if isinstance(op, _CALLING) else _Role.NONE) for i in op.subgraphs)
 
 
-def _rewritten(graph: Subgraph, role: _Role, names: dict[str, Resource], handed: Sequence[str]) -> Subgraph:
-    """A graph with the states of the generators in `names`, which passes the `handed` ones to the graphs it runs."""
+def _rewritten(graph: Subgraph, role: _Role, names: dict[str, Resource], passed: Sequence[str]) -> Subgraph:
+    """A graph with the states of the generators in `names`, which passes the `passed` ones to the graphs it runs."""
     operands, operations = list(graph.operands), []
 
     def new(operand: Operand) -> int:
         operands.append(operand)
         return len(operands) - 1
 
-    keeps = role is _Role.KEEPS
+    owns = role is _Role.OWNS
     first = {
-        name: new(Operand(STATE, name, variable=True, resource=held) if keeps else Operand(STATE, name))
-        for name, held in names.items()
+        name: new(Operand(STATE, name, variable=True, resource=resource) if owns else Operand(STATE, name))
+        for name, resource in names.items()
     }
-    now = dict(first)
+    current = dict(first)
     for operation in graph.operations:
         op = operation.op
-        if isinstance(op, Random | Multinomial) and op.resource.name in now:
+        if isinstance(op, Random | Multinomial) and op.resource.name in current:
             name = op.resource.name
-            inputs, outputs = (now[name], *operation.inputs), (new(Operand(STATE)), *operation.outputs)
-            operation, now[name] = evolve(operation, op=op.drawn, inputs=inputs, outputs=outputs), outputs[0]
-        elif isinstance(op, _HANDING) and role is not _Role.TAKES and handed:
-            given, following = [now[name] for name in handed], [new(Operand(STATE)) for _ in handed]
+            inputs, outputs = (current[name], *operation.inputs), (new(Operand(STATE)), *operation.outputs)
+            operation, current[name] = evolve(operation, op=op.drawn, inputs=inputs, outputs=outputs), outputs[0]
+        elif isinstance(op, _CALLING) and role is not _Role.RECEIVES and passed:
+            states, next_states = [current[name] for name in passed], [new(Operand(STATE)) for _ in passed]
             operation = evolve(
                 operation,
-                op=evolve(op, results=(*op.results, *(STATE for _ in handed))),
-                inputs=(*operation.inputs, *given),
-                outputs=(*operation.outputs, *following),
+                op=evolve(op, results=(*op.results, *(STATE for _ in passed))),
+                inputs=(*operation.inputs, *states),
+                outputs=(*operation.outputs, *next_states),
             )
-            now.update(zip(handed, following, strict=True))
+            current.update(zip(passed, next_states, strict=True))
         operations.append(operation)
     changed = evolve(graph, operands=tuple(operands), operations=tuple(operations))
-    if keeps:
-        updates = (StateUpdate(variable, now[name]) for name, variable in first.items() if now[name] != variable)
+    if owns:
+        updates = (
+            StateUpdate(variable, current[name]) for name, variable in first.items() if current[name] != variable
+        )
         return evolve(changed, state=(*graph.state, *updates))
-    outputs = graph.outputs if role is _Role.TAKES else (*graph.outputs, *now.values())
+    outputs = graph.outputs if role is _Role.RECEIVES else (*graph.outputs, *current.values())
     return evolve(changed, inputs=(*graph.inputs, *first.values()), outputs=outputs)

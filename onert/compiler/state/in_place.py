@@ -24,14 +24,14 @@ class InPlace(Value):
     """The decisions for a subgraph.
 
     `roots` maps operands outside the arena without memory of their own to the variable, input or output whose memory
-    they share. `updates` are the part updates whose results share their first operand's memory. `after` lists, for each
-    of these, the operations that must run before: all other readers of what it overwrites. `pairs` are inputs and
-    outputs for which a caller may pass the same memory: no operation reads the input once the output is written.
+    they share. `updates` are the part updates whose results share their first operand's memory. `must_follow` lists,
+    for each of these, the operations that must run before: all other readers of what it overwrites. `pairs` are inputs
+    and outputs for which a caller may pass the same memory: no operation reads the input once the output is written.
     """
 
     roots: Mapping[int, int] = field(factory=dict)
     updates: frozenset[int] = frozenset()
-    after: Mapping[int, tuple[int, ...]] = field(factory=dict)
+    must_follow: Mapping[int, tuple[int, ...]] = field(factory=dict)
     pairs: tuple[tuple[int, int], ...] = ()
 
 
@@ -60,12 +60,12 @@ class Versions:
         self,
         subgraph: Subgraph,
         order: Order = int,
-        can: Callable[[int], bool] = lambda at: True,
+        can_update: Callable[[int], bool] = lambda at: True,
         shared: Callable[[int, int], bool] = lambda a, b: True,
     ) -> None:
         self.subgraph = subgraph
         self._order = order
-        self._can = can
+        self._can_update = can_update
         self._shared = shared
         self._version: dict[int, int] = {}
         self._members: dict[int, list[int]] = {}
@@ -73,9 +73,9 @@ class Versions:
         for operation in subgraph.operations:
             viewed = _viewed(subgraph, operation)
             if viewed is not None and operation.outputs[0] not in outputs and shared(viewed, operation.outputs[0]):
-                made, version = operation.outputs[0], self.of(viewed)
-                self._version[made] = version
-                self._members.setdefault(version, [version]).append(made)
+                result, version = operation.outputs[0], self.of(viewed)
+                self._version[result] = version
+                self._members.setdefault(version, [version]).append(result)
 
     def of(self, operand: int) -> int:
         """The version (its first operand) that an operand is a view of."""
@@ -90,7 +90,7 @@ class Versions:
         for member in self.members(version):
             yield from self.subgraph.uses.get(member, ())
 
-    def late(self, update: int) -> list[int]:
+    def late_readers(self, update: int) -> list[int]:
         """The readers of the version that a part update replaces that do not run before the update."""
         version = self.of(self._source(update))
         when = self._order(update)
@@ -102,14 +102,14 @@ class Versions:
         source, result = self._source(update), operation.outputs[0]
         members = self.members(self.of(source))
         return (
-            self._can(update)
+            self._can_update(update)
             and all(self.subgraph.type(i).is_static for i in operation.used)
             and _fits(self.subgraph, source, result)
             and self._shared(source, result)
             and not any(self.of(i) == self.of(source) for i in operation.used[1:])
             and not any(self.subgraph.operands[i].is_constant for i in members)
             and self.subgraph.kept.isdisjoint(members)
-            and not self.late(update)
+            and not self.late_readers(update)
         )
 
     def _source(self, update: int) -> int:
@@ -128,28 +128,28 @@ class Versions:
         if not updates or not all(map(self.is_in_place, updates)):
             return None
         first = versions[-1]
-        made = first in self.subgraph.definitions
-        return Chain(tuple(reversed(versions)), tuple(reversed(updates)), None if made else first, end)
+        is_computed = first in self.subgraph.definitions
+        return Chain(tuple(reversed(versions)), tuple(reversed(updates)), None if is_computed else first, end)
 
     def chains(self) -> Iterator[Chain]:
         """The chains that end in the variable they start from, or in an output."""
         graph = self.subgraph
         outputs = frozenset(graph.outputs)
-        taken: set[int] = set()
+        used: set[int] = set()
         for update in graph.state:
             views = self.members(self.of(update.source))
             found = None if outputs & {*views} else self.chain(update.source, update.variable)
             if found is not None and found.origin == update.variable:
-                taken.update(found.versions)
+                used.update(found.versions)
                 yield found
         for output in dict.fromkeys(graph.outputs):
-            found = self.chain(self._before(output), output)
-            if found is None or not taken.isdisjoint(found.versions):
+            found = self.chain(self._viewed_operand(output), output)
+            if found is None or not used.isdisjoint(found.versions):
                 continue
             last = {*self.members(found.versions[-1])} - {output}
             if last & graph.kept or (found.origin is not None and found.origin not in graph.inputs):
                 continue
-            taken.update(found.versions)
+            used.update(found.versions)
             yield found
 
     def views_of_ends(self, claimed: Set[int]) -> dict[int, int]:
@@ -159,17 +159,23 @@ class Versions:
         """
         graph, found = self.subgraph, dict[int, int]()
         for end in dict.fromkeys((*graph.inputs, *graph.outputs)):
-            version = self.of(self._before(end))
+            version = self.of(self._viewed_operand(end))
             views = [member for member in self.members(version) if member != end]
-            made = graph.definitions.get(version)
-            if (made is None and version != end) or version in {*claimed, *found} or not graph.kept.isdisjoint(views):
+            producer = graph.definitions.get(version)
+            if (
+                (producer is None and version != end)
+                or version in {*claimed, *found}
+                or not graph.kept.isdisjoint(views)
+            ):
                 continue
-            touching = [graph.operations[at].op for at in (*self.readers(version), *(() if made is None else (made,)))]
+            touching = [
+                graph.operations[at].op for at in (*self.readers(version), *(() if producer is None else (producer,)))
+            ]
             if not any(isinstance(op, Update) for op in touching):
                 found |= dict.fromkeys(views, end)
         return found
 
-    def _before(self, output: int) -> int:
+    def _viewed_operand(self, output: int) -> int:
         """The operand that an output is a view of; the output itself if it is not a view."""
         at = self.subgraph.definitions.get(output)
         viewed = None if at is None else _viewed(self.subgraph, self.subgraph.operations[at])
@@ -186,13 +192,13 @@ def _viewed(subgraph: Subgraph, operation: Operation) -> int | None:
 
 def _fits(subgraph: Subgraph, source: int, result: int) -> bool:
     a, b = subgraph.type(source), subgraph.type(result)
-    plain = a.is_static and b.is_static and not (a.dtype.is_handle or b.dtype.is_handle)
-    return plain and a.nbytes == b.nbytes and bool(b.shape)
+    static = a.is_static and b.is_static and not (a.dtype.is_handle or b.dtype.is_handle)
+    return static and a.nbytes == b.nbytes and bool(b.shape)
 
 
-def records(subgraph: Subgraph) -> Mapping[int, int]:
+def saved_parts(subgraph: Subgraph) -> Mapping[int, int]:
     """For each update, the operation that saves what it overwrites."""
-    keeping = {
+    recorded = {
         operation.outputs[-2]: at
         for at, operation in enumerate(subgraph.operations)
         if isinstance(operation.op, Record)
@@ -201,15 +207,15 @@ def records(subgraph: Subgraph) -> Mapping[int, int]:
     for at, operation in enumerate(subgraph.operations):
         if isinstance(operation.op, Update):
             places = operation.op.places(operation.used)  # empty for a scalar tensor
-            if places and places[-1] in keeping:
-                found[at] = keeping[places[-1]]
+            if places and places[-1] in recorded:
+                found[at] = recorded[places[-1]]
     return found
 
 
 def decide(
     subgraph: Subgraph,
     order: Order = int,
-    can: Callable[[int], bool] = lambda at: True,
+    can_update: Callable[[int], bool] = lambda at: True,
     shared: Callable[[int, int], bool] = lambda a, b: True,
 ) -> InPlace:
     """Decide what is updated in place if a subgraph's operations run in `order`.
@@ -217,16 +223,16 @@ def decide(
     The contents of a variable or an input are overwritten only if they are saved first, so that a failed run can be
     undone.
     """
-    versions = Versions(subgraph, order, can, shared)
+    versions = Versions(subgraph, order, can_update, shared)
     if not any(o.op.overwrites for o in subgraph.operations) and not any(o.variable for o in subgraph.operands):
         return InPlace(versions.views_of_ends(frozenset()))
-    kept = records(subgraph)
+    saved = saved_parts(subgraph)
     roots: dict[int, int] = {}
     updates: set[int] = set()
     pairs = []
     claimed: set[int] = set()
     for chain in versions.chains():
-        if chain.origin is not None and not kept.keys() >= {*chain.updates}:
+        if chain.origin is not None and not saved.keys() >= {*chain.updates}:
             continue
         updates.update(chain.updates)
         claimed.update(chain.versions)
@@ -247,7 +253,7 @@ def decide(
         made = source in subgraph.definitions and source not in claimed
         if made and operation.outputs[0] not in subgraph.outputs and versions.is_in_place(at):
             updates.add(at)
-    after = {
+    must_follow = {
         at: tuple(sorted({*versions.readers(versions.of(subgraph.operations[at].used[0]))} - {at})) for at in updates
     }
-    return InPlace({i: root for i, root in roots.items() if i != root}, frozenset(updates), after, tuple(pairs))
+    return InPlace({i: root for i, root in roots.items() if i != root}, frozenset(updates), must_follow, tuple(pairs))

@@ -55,7 +55,7 @@ def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
         called = operation.op.subgraphs
         if any(effects[i] is not Effect.NONE for i in called) and not isinstance(operation.op, CallOnce):
             raise CompileError(f"{operation} runs a subgraph with resource variables")
-        found.take(operation)
+        found.convert(operation)
     return found.done()
 
 
@@ -64,7 +64,7 @@ class _Conversion(ByIdentity):
     """The conversion of a subgraph, operation by operation.
 
     `handles` has the variable of each handle operand, `initial` the initial values, `variables` the operands that are
-    variables, `current` the operand with a variable's current value, `instead` the replacements of operands.
+    variables, `current` the operand with a variable's current value, `replacements` the replacements of operands.
     """
 
     graph: Subgraph
@@ -75,12 +75,12 @@ class _Conversion(ByIdentity):
     initial: dict[Key, Array] = field(factory=dict)
     variables: dict[Key, int] = field(factory=dict)
     current: dict[Key, int] = field(factory=dict)
-    instead: dict[int, int] = field(factory=dict)
+    replacements: dict[int, int] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.operands = list(self.graph.operands)
 
-    def take(self, operation: Operation) -> None:
+    def convert(self, operation: Operation) -> None:
         """Process the next operation: resolve it, or keep it with its operands replaced."""
         op = operation.op
         if isinstance(op, VarHandle):
@@ -91,18 +91,18 @@ class _Conversion(ByIdentity):
             self.initial |= _assigned(self.model[op.subgraph])
         elif isinstance(op, AssignVariable):
             handle, value = operation.used
-            self.current[self._key(operation, handle)] = self._now(value)
+            self.current[self._key(operation, handle)] = self._replaced(value)
         elif isinstance(op, ReadVariable):
             self._read(operation)
         else:
             for handle in operation.used:
                 if handle in self.handles:
                     raise CompileError(f"{operation} reads the handle of variable {self.handles[handle][1]!r}")
-            inputs = tuple(None if i is None else self._now(i) for i in operation.inputs)
+            inputs = tuple(None if i is None else self._replaced(i) for i in operation.inputs)
             self.operations.append(evolve(operation, inputs=inputs))
 
-    def _now(self, operand: int) -> int:
-        return self.instead.get(operand, operand)
+    def _replaced(self, operand: int) -> int:
+        return self.replacements.get(operand, operand)
 
     def _key(self, operation: Operation, handle: int) -> Key:
         if handle not in self.handles:
@@ -111,15 +111,15 @@ class _Conversion(ByIdentity):
 
     def _read(self, operation: Operation) -> None:
         (handle,), (result,) = operation.used, operation.outputs
-        key, wanted = self._key(operation, handle), self.graph.type(result)
+        key, type_ = self._key(operation, handle), self.graph.type(result)
         if key not in self.current:
-            self.current[key] = self._variable(key, wanted)
+            self.current[key] = self._variable(key, type_)
         value = self.current[key]
-        _require(key, self.operands[value].type, wanted)
+        _require(key, self.operands[value].type, type_)
         if result in self.graph.outputs:
             self.operations.append(Operation(Copy(), (value,), (result,), operation.location))
         else:
-            self.instead[result] = value
+            self.replacements[result] = value
 
     def _variable(self, key: Key, type_: TensorType) -> int:
         """A new variable operand, with the variable's value at the start of a run."""
@@ -128,15 +128,15 @@ class _Conversion(ByIdentity):
             _require(key, TensorType(DType.from_numpy(initial.dtype), initial.shape), type_)
         elif not type_.is_static or type_.dtype.is_handle:
             raise CompileError(f"variable {key[1]!r} has {type_}, expected a type that is known before the run")
-        held = Resource(*key, None if initial is None else Constant(initial))
-        self.operands.append(Operand(evolve(type_, data=None), key[1], variable=True, resource=held))
+        resource = Resource(*key, None if initial is None else Constant(initial))
+        self.operands.append(Operand(evolve(type_, data=None), key[1], variable=True, resource=resource))
         self.variables[key] = len(self.operands) - 1
         return self.variables[key]
 
     def done(self) -> Subgraph:
         """The converted subgraph, once all operations are processed."""
-        if ends := [o for o in (*self.graph.inputs, *self.graph.outputs) if self._is_handle(o)]:
-            raise CompileError(f"{self.graph.label(ends[0])}, an input or output, is a handle")
+        if handles := [o for o in (*self.graph.inputs, *self.graph.outputs) if self._is_handle(o)]:
+            raise CompileError(f"{self.graph.label(handles[0])}, an input or output, is a handle")
         updates = list(self.graph.state)
         for key, value in self.current.items():
             type_ = self.operands[value].type
@@ -151,9 +151,9 @@ class _Conversion(ByIdentity):
         return self.graph.type(operand).dtype is DType.RESOURCE
 
 
-def _require(key: Key, type_: TensorType, wanted: TensorType) -> None:
-    if (type_.dtype, type_.shape) != (wanted.dtype, wanted.shape) or not type_.is_static:
-        raise CompileError(f"variable {key[1]!r} has {type_}, expected {wanted}")
+def _require(key: Key, type_: TensorType, expected: TensorType) -> None:
+    if (type_.dtype, type_.shape) != (expected.dtype, expected.shape) or not type_.is_static:
+        raise CompileError(f"variable {key[1]!r} has {type_}, expected {expected}")
 
 
 def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
@@ -168,8 +168,8 @@ def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
         elif isinstance(op, AssignVariable) and operation.used[0] in handles and arrays[1] is not None:
             found[handles[operation.used[0]]] = arrays[1]
         elif is_function(operation) and all(array is not None for array in arrays):
-            given = [None if i is None else known[i] for i in operation.inputs]
-            known |= dict(zip(operation.outputs, evaluate(op, given, graph.types(operation)), strict=True))
+            operands = [None if i is None else known[i] for i in operation.inputs]
+            known |= dict(zip(operation.outputs, evaluate(op, operands, graph.types(operation)), strict=True))
         else:
             raise CompileError(f"{operation}, which is called once, does more than assign known values")
     return found

@@ -32,8 +32,8 @@ class _Spatial(Value):
     strides: tuple[int, ...]
     low: tuple[int, ...]
     high: tuple[int, ...]
-    apart: tuple[int, ...]
-    dilations: tuple[int, ...]
+    x_dilations: tuple[int, ...]
+    kernel_dilations: tuple[int, ...]
 
 
 def _spatial(op: HloConvolution) -> _Spatial:
@@ -81,9 +81,9 @@ def _images(d: Draft, op: HloConvolution, x: int) -> int:
 def _filters(d: Draft, op: HloConvolution, kernel: int) -> int:
     """The kernel as [outputs, space.., inputs], reversed along the axes that the operation reverses."""
     places = op.kernel_places
-    around = [places.spatial[i] for i, turned in enumerate(op.reversal) if turned]
-    if around:
-        kernel = d.moved(Reverse(), kernel, d.integers(*around))
+    reversed_axes = [places.spatial[i] for i, is_reversed in enumerate(op.reversal) if is_reversed]
+    if reversed_axes:
+        kernel = d.moved(Reverse(), kernel, d.integers(*reversed_axes))
     kernel = d.transposed(kernel, (places.feature, *places.spatial, places.batch))
     outputs, *space, inputs = d.shape(kernel)
     return d.reshaped(kernel, outputs, *([1] * max(0, 2 - len(space)) + space), inputs)
@@ -94,8 +94,8 @@ def _laid_out(d: Draft, op: HloConvolution, y: int) -> int:
     places = op.result_places
     batch, *space, features = d.shape(y)
     y = d.reshaped(y, batch, *space[len(space) - len(places.spatial) :], features)
-    mine = (places.batch, *places.spatial, places.feature)
-    return d.transposed(y, [mine.index(axis) for axis in range(len(mine))])
+    order = (places.batch, *places.spatial, places.feature)
+    return d.transposed(y, [order.index(axis) for axis in range(len(order))])
 
 
 def _convolution(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -105,22 +105,22 @@ def _convolution(d: Draft, op: HloConvolution, types: CallTypes, operands: Seque
         return [d.nothing(types.output) if 0 in result else d.broadcast(d.like(operands[0], 0), result)]
     x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
     s = _spatial(op)
-    wide = padded(d, x, d.like(x, 0), (0, *s.low, 0), (0, *s.high, 0), (0, *(step - 1 for step in s.apart), 0))
-    return [_laid_out(d, op, _products(d, wide, kernel, s))]
+    image = padded(d, x, d.like(x, 0), (0, *s.low, 0), (0, *s.high, 0), (0, *(step - 1 for step in s.x_dilations), 0))
+    return [_laid_out(d, op, _products(d, image, kernel, s))]
 
 
 def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
     """`x` [batch, space.., features] convolved with filters [outputs, space.., features / groups], without padding."""
     features, (outputs, *_, inputs) = d.shape(x)[-1], d.shape(kernel)
     if len(s.strides) == 3:
-        turned = d.transposed(kernel, (1, 2, 3, 4, 0))
-        (depth, high, wide), (a, b, c) = s.strides, s.dilations
-        return d.add(Conv3D(Padding.VALID, depth, high, wide, a, b, c), x, turned)
-    (down, across), (rows, columns) = s.strides, s.dilations
+        filters = d.transposed(kernel, (1, 2, 3, 4, 0))
+        (depth, high, wide), (a, b, c) = s.strides, s.kernel_dilations
+        return d.add(Conv3D(Padding.VALID, depth, high, wide, a, b, c), x, filters)
+    (down, across), (rows, columns) = s.strides, s.kernel_dilations
     if inputs == 1 and features > 1:
         window = d.shape(kernel)[1:3]
-        alone = d.reshaped(d.transposed(kernel, (3, 1, 2, 0)), 1, *window, outputs)
-        return d.add(DepthwiseConv2D(Padding.VALID, down, across, rows, columns), x, alone)
+        depthwise = d.reshaped(d.transposed(kernel, (3, 1, 2, 0)), 1, *window, outputs)
+        return d.add(DepthwiseConv2D(Padding.VALID, down, across, rows, columns), x, depthwise)
     return d.add(Conv2D(Padding.VALID, down, across, rows, columns), x, kernel)
 
 
@@ -143,16 +143,16 @@ def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
 def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(Pad(Slice(TransposeConv2D(x, Reverse(kernel)))))
 
-    Input i reaches outputs `i * apart + low - tap`. With a reversed kernel these are windows starting at `i * apart`,
-    and the result starts at their element `window - 1 - low`.
+    Input i reaches outputs `i * x_dilation + low - tap`. With a reversed kernel these are windows starting at `i *
+    x_dilation`, and the result starts at their element `window - 1 - low`.
     """
     x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
     s = _spatial(op)
-    turned = d.moved(Reverse(), kernel, d.integers(1, 2))
+    filters = d.moved(Reverse(), kernel, d.integers(1, 2))
     (batch, *sizes, _), (outputs, *window, _) = d.shape(x), d.shape(kernel)
-    full = [(n - 1) * step + w for n, step, w in zip(sizes, s.apart, window, strict=True)]
-    down, across = s.apart
-    y = d.add(TransposeConv2D(Padding.VALID, down, across), d.integers(batch, *full, outputs), turned, x)
+    full = [(n - 1) * step + w for n, step, w in zip(sizes, s.x_dilations, window, strict=True)]
+    down, across = s.x_dilations
+    y = d.add(TransposeConv2D(Padding.VALID, down, across), d.integers(batch, *full, outputs), filters, x)
     low, high = ([side - (w - 1) for side, w in zip(sides, window, strict=True)] for sides in (s.low, s.high))
     return [_laid_out(d, op, padded(d, y, d.like(x, 0), (0, *low, 0), (0, *high, 0), (0, 0, 0, 0)))]
 

@@ -17,24 +17,24 @@ from onert.ir.shape import static
 def _gather(d: Draft, op: HloGather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(Gather(Slice(x), clamp(indices)))  or  Transpose(GatherNd(Transpose(Slice(x)), clamp(indices)))"""
     x, indices = operands
-    named, sizes = op.start_index_map, d.shape(x)
-    part = [sizes[axis] if axis in named else size for axis, size in enumerate(op.slice_sizes)]
+    indexed, sizes = op.start_index_map, d.shape(x)
+    part = [sizes[axis] if axis in indexed else size for axis, size in enumerate(op.slice_sizes)]
     x = d.part(x, [0] * len(sizes), part)
     vectors = _vectors(d, op, indices, sizes)
     batch = d.shape(vectors)[:-1]
     at = [f"batch {i}" for i in range(len(batch))]
-    rest = [axis for axis in range(len(sizes)) if axis not in named]
-    if not named:
-        made = d.broadcast(d.reshaped(x, *(1,) * len(batch), *part), (*batch, *part))
+    rest = [axis for axis in range(len(sizes)) if axis not in indexed]
+    if not indexed:
+        slices = d.broadcast(d.reshaped(x, *(1,) * len(batch), *part), (*batch, *part))
         order: list[str | int] = [*at, *rest]
-    elif len(named) == 1:
-        made, order = _along(d, x, vectors, named[0], op.slice_sizes[named[0]], at)
+    elif len(indexed) == 1:
+        slices, order = _along(d, x, vectors, indexed[0], op.slice_sizes[indexed[0]], at)
     else:
-        turned = d.transposed(x, (*named, *rest))
-        inside = [op.slice_sizes[axis] for axis in named]
-        made = d.moved(GatherNd(), turned, _spread(d, vectors, inside))
-        order = [*at, *named, *rest]
-    return [_laid_out(d, op, made, order, static(types.output.shape))]
+        transposed = d.transposed(x, (*indexed, *rest))
+        parts = [op.slice_sizes[axis] for axis in indexed]
+        slices = d.moved(GatherNd(), transposed, _element_indices(d, vectors, parts))
+        order = [*at, *indexed, *rest]
+    return [_laid_out(d, op, slices, order, static(types.output.shape))]
 
 
 def _vectors(d: Draft, op: HloGather, indices: int, sizes: Sequence[int]) -> int:
@@ -63,7 +63,7 @@ def _along(d: Draft, x: int, vectors: int, axis: int, part: int, at: Sequence[st
     return d.gathered(x, first, axis), order
 
 
-def _spread(d: Draft, vectors: int, parts: Sequence[int]) -> int:
+def _element_indices(d: Draft, vectors: int, parts: Sequence[int]) -> int:
     """The index vectors of all elements of the slices, `parts` along each indexed dimension."""
     if max(parts) == 1:
         return d.reshaped(vectors, *d.shape(vectors)[:-1], *parts, len(parts))
@@ -73,16 +73,16 @@ def _spread(d: Draft, vectors: int, parts: Sequence[int]) -> int:
     return d.sum(wide, d.constant(offsets.astype(d.dtype(vectors).numpy)))
 
 
-def _laid_out(d: Draft, op: HloGather, made: int, order: Sequence[str | int], shape: tuple[int, ...]) -> int:
+def _laid_out(d: Draft, op: HloGather, slices: int, order: Sequence[str | int], shape: tuple[int, ...]) -> int:
     """The gathered slices with the dimensions of the result; collapsed ones have size 1."""
-    kept = [axis for axis in range(len(op.slice_sizes)) if axis not in op.collapsed_slice_dims]
-    offsets = dict(zip(sorted(op.offset_dims), kept, strict=True))
+    remaining = [axis for axis in range(len(op.slice_sizes)) if axis not in op.collapsed_slice_dims]
+    offsets = dict(zip(sorted(op.offset_dims), remaining, strict=True))
     batch = iter(name for name in order if isinstance(name, str))
-    wanted = [offsets[at] if at in offsets else next(batch) for at in range(len(shape))]
-    present = [name for name in order if name in wanted]
-    made = d.reshaped(made, *(shape[wanted.index(name)] for name in present))
-    missing = [name for name in wanted if name not in present]
-    moved = d.transposed(made, [present.index(name) for name in wanted if name not in missing])
+    result_order = [offsets[at] if at in offsets else next(batch) for at in range(len(shape))]
+    present = [name for name in order if name in result_order]
+    slices = d.reshaped(slices, *(shape[result_order.index(name)] for name in present))
+    missing = [name for name in result_order if name not in present]
+    moved = d.transposed(slices, [present.index(name) for name in result_order if name not in missing])
     return d.reshaped(moved, *shape)
 
 

@@ -44,19 +44,19 @@ def _why_not(op: HloRngBitGenerator | RandomFrom | StatelessUniform, types: Call
     return None if words <= _MOST_WORDS else f"it draws {words} words at once"
 
 
-def _long(d: Draft, value: int) -> int:
+def _int64(d: Draft, value: int) -> int:
     return d.constant(np.array([value], np.int64))
 
 
 def _low(d: Draft, x: int) -> int:
-    return d.binary(BinaryKind.BITWISE_AND, x, _long(d, _MASK))
+    return d.binary(BinaryKind.BITWISE_AND, x, _int64(d, _MASK))
 
 
 def _high(d: Draft, x: int) -> int:
-    return _low(d, d.binary(BinaryKind.SHIFT_RIGHT, x, _long(d, 32)))
+    return _low(d, d.binary(BinaryKind.SHIFT_RIGHT, x, _int64(d, 32)))
 
 
-def _mixed(d: Draft, *values: int) -> int:
+def _xor(d: Draft, *values: int) -> int:
     found, *others = values
     for each in others:
         found = d.binary(BinaryKind.BITWISE_XOR, found, each)
@@ -68,14 +68,14 @@ def _philox(d: Draft, key: int, low: int, high: int, blocks: int) -> int:
     lows = d.sum(low, d.constant(np.arange(blocks)))
     c, keys = [_low(d, lows), _high(d, lows), _low(d, high), _high(d, high)], [_low(d, key), _high(d, key)]
     for _ in range(philox.ROUNDS):
-        first, second = (d.product(c[2 * at], _long(d, by)) for at, by in enumerate(philox.MULTIPLIERS))
+        first, second = (d.product(c[2 * at], _int64(d, by)) for at, by in enumerate(philox.MULTIPLIERS))
         c = [
-            _mixed(d, _high(d, second), c[1], keys[0]),
+            _xor(d, _high(d, second), c[1], keys[0]),
             _low(d, second),
-            _mixed(d, _high(d, first), c[3], keys[1]),
+            _xor(d, _high(d, first), c[3], keys[1]),
             _low(d, first),
         ]
-        keys = [_low(d, d.sum(k, _long(d, w))) for k, w in zip(keys, philox.WEYL, strict=True)]
+        keys = [_low(d, d.sum(k, _int64(d, w))) for k, w in zip(keys, philox.WEYL, strict=True)]
     return d.reshaped(d.add(Pack(1), *c), 4 * blocks)
 
 
@@ -83,16 +83,16 @@ def _threefry(d: Draft, key: int, low: int, blocks: int) -> int:
     """The words of `blocks` Threefry blocks, i64[2 * blocks] below 2**32; the key and the counter are i64[1]."""
     counters = d.sum(low, d.constant(np.arange(blocks)))
     words = [_low(d, key), _high(d, key)]
-    words.append(_mixed(d, *words, _long(d, philox.PARITY)))
+    words.append(_xor(d, *words, _int64(d, philox.PARITY)))
     x = [_low(d, d.sum(each, word)) for each, word in zip((_low(d, counters), _high(d, counters)), words, strict=False)]
     for injection in range(5):
         for rotation in philox.ROTATIONS[injection % 2]:
             total = _low(d, d.sum(*x))
-            left = d.binary(BinaryKind.SHIFT_LEFT, x[1], _long(d, rotation))
-            right = d.binary(BinaryKind.SHIFT_RIGHT, x[1], _long(d, 32 - rotation))
-            x = [total, _mixed(d, _low(d, left), right, total)]
-        later = d.sum(words[(injection + 2) % 3], _long(d, injection + 1))
-        x = [_low(d, d.sum(x[0], words[(injection + 1) % 3])), _low(d, d.sum(x[1], later))]
+            left = d.binary(BinaryKind.SHIFT_LEFT, x[1], _int64(d, rotation))
+            right = d.binary(BinaryKind.SHIFT_RIGHT, x[1], _int64(d, 32 - rotation))
+            x = [total, _xor(d, _low(d, left), right, total)]
+        second = d.sum(words[(injection + 2) % 3], _int64(d, injection + 1))
+        x = [_low(d, d.sum(x[0], words[(injection + 1) % 3])), _low(d, d.sum(x[1], second))]
     return d.reshaped(d.add(Pack(1), *x), 2 * blocks)
 
 
@@ -109,8 +109,8 @@ def _bits(d: Draft, op: HloRngBitGenerator, types: CallTypes, operands: Sequence
     if op.to.itemsize == 8:
         found = d.reshaped(found, op.words // 2, 2)
     found = found if op.to is DType.UINT32 else d.add(Bitcast(op.to), found)
-    following = d.add(Concat(0), key, d.sum(low, _long(d, op.blocks)), *parts[2:])
-    return [d.add(Bitcast(DType.UINT64), following), d.reshaped(found, *static(types.outputs[1].shape))]
+    next_state = d.add(Concat(0), key, d.sum(low, _int64(d, op.blocks)), *parts[2:])
+    return [d.add(Bitcast(DType.UINT64), next_state), d.reshaped(found, *static(types.outputs[1].shape))]
 
 
 def uniform(d: Draft, bits: int) -> int:
@@ -122,11 +122,11 @@ def uniform(d: Draft, bits: int) -> int:
 def normal(d: Draft, bits: int) -> int:
     """Standard normal numbers by the Box-Muller transform, two from each pair of words."""
     (count,) = d.shape(bits)
-    chances = d.reshaped(uniform(d, bits), count // 2, 2)
-    distance, turn = (d.part(chances, (0, at), (count // 2, 1)) for at in (0, 1))
+    uniforms = d.reshaped(uniform(d, bits), count // 2, 2)
+    distance, fraction = (d.part(uniforms, (0, at), (count // 2, 1)) for at in (0, 1))
     distance = d.binary(BinaryKind.MAXIMUM, distance, d.real(1e-7))
-    around = d.product(d.cast(turn, DType.FLOAT64), d.constant(np.array(2 * np.pi)))
-    angle = d.cast(d.cast(around, DType.FLOAT32), DType.FLOAT64)
+    radians = d.product(d.cast(fraction, DType.FLOAT64), d.constant(np.array(2 * np.pi)))
+    angle = d.cast(d.cast(radians, DType.FLOAT32), DType.FLOAT64)
     logarithm = d.cast(d.unary(UnaryKind.LOG, d.cast(distance, DType.FLOAT64)), DType.FLOAT32)
     radius = d.unary(UnaryKind.SQRT, d.product(logarithm, d.real(-2)))
     both = d.add(Concat(1), d.unary(UnaryKind.SIN, angle), d.unary(UnaryKind.COS, angle))
@@ -139,20 +139,22 @@ def classes(d: Draft, logits: int, bits: int, to: DType) -> int:
     pairs = d.reshaped(d.cast(bits, DType.INT64), -1, 2)
     draws = d.shape(pairs)[0]
     high, low = (d.part(pairs, (0, at), (draws, 1)) for at in (0, 1))
-    high = d.product(d.binary(BinaryKind.BITWISE_AND, high, _long(d, (1 << 20) - 1)), _long(d, 1 << 32))
-    chances = d.product(d.cast(d.sum(high, low), DType.FLOAT64), d.constant(np.array(2.0**-52)))
+    high = d.product(d.binary(BinaryKind.BITWISE_AND, high, _int64(d, (1 << 20) - 1)), _int64(d, 1 << 32))
+    uniforms = d.product(d.cast(d.sum(high, low), DType.FLOAT64), d.constant(np.array(2.0**-52)))
     finite = d.compared(ComparisonKind.EQUAL, d.difference(logits, logits), d.real(0))
     wide = d.cast(logits, DType.FLOAT64)
-    most = d.reduced(Reduction.MAX, d.chosen(finite, wide, d.like(wide, -np.inf)), (1,), keep_dims=True)
-    weights = d.chosen(finite, d.unary(UnaryKind.EXP, d.difference(wide, most)), d.like(wide, 0))
-    below = d.add(CumSum(), weights, d.number(1))
-    wanted = d.product(d.reshaped(chances, batch, -1), d.part(below, (0, known - 1), (batch, 1)))
-    passed = d.compared(
-        ComparisonKind.LESS_EQUAL, d.reshaped(below, batch, 1, known), d.reshaped(wanted, batch, draws // batch, 1)
+    largest = d.reduced(Reduction.MAX, d.chosen(finite, wide, d.like(wide, -np.inf)), (1,), keep_dims=True)
+    weights = d.chosen(finite, d.unary(UnaryKind.EXP, d.difference(wide, largest)), d.like(wide, 0))
+    cumulative = d.add(CumSum(), weights, d.number(1))
+    thresholds = d.product(d.reshaped(uniforms, batch, -1), d.part(cumulative, (0, known - 1), (batch, 1)))
+    reached = d.compared(
+        ComparisonKind.LESS_EQUAL,
+        d.reshaped(cumulative, batch, 1, known),
+        d.reshaped(thresholds, batch, draws // batch, 1),
     )
-    none = d.difference(_long(d, 1), d.reduced(Reduction.MAX, d.cast(finite, DType.INT64), (1,), keep_dims=True))
-    checked = d.add(Within(), none, d.constant(np.array(1, np.int64)))
-    return d.cast(d.sum(d.reduced(Reduction.SUM, d.cast(passed, DType.INT64), (2,)), checked), to)
+    no_finite = d.difference(_int64(d, 1), d.reduced(Reduction.MAX, d.cast(finite, DType.INT64), (1,), keep_dims=True))
+    checked = d.add(Within(), no_finite, d.constant(np.array(1, np.int64)))
+    return d.cast(d.sum(d.reduced(Reduction.SUM, d.cast(reached, DType.INT64), (2,)), checked), to)
 
 
 def _drawn(d: Draft, state: int, words: int) -> tuple[int, ...]:
@@ -165,9 +167,9 @@ def _numbers(d: Draft, op: RandomFrom, types: CallTypes, operands: Sequence[int]
     count = math.prod(shape)
     if not count:
         return [d.add(Copy(), operands[0]), d.nothing(types.outputs[1])]
-    following, bits = _drawn(d, operands[0], -(-count // 4) * 4)
+    next_state, bits = _drawn(d, operands[0], -(-count // 4) * 4)
     numbers = (uniform if op.distribution is Distribution.UNIFORM else normal)(d, bits)
-    return [following, d.reshaped(d.part(numbers, (0,), (count,)), *shape)]
+    return [next_state, d.reshaped(d.part(numbers, (0,), (count,)), *shape)]
 
 
 def _too_many_sums(op: MultinomialFrom, types: CallTypes) -> str | None:
@@ -179,20 +181,20 @@ def _drawn_classes(d: Draft, op: MultinomialFrom, types: CallTypes, operands: Se
     batch, count = static(types.outputs[1].shape)
     if not batch or not count:
         return [d.add(Copy(), operands[0]), d.nothing(types.outputs[1])]
-    following, bits = _drawn(d, operands[0], 2 * batch * count)
-    ahead = op.reserved(batch, count) - -(-batch * count // 2)
-    later = d.sum(d.add(Bitcast(DType.INT64), following), d.constant(np.array([0, ahead, 0], np.int64)))
-    return [d.add(Bitcast(DType.UINT64), later), classes(d, operands[1], bits, op.to)]
+    drawn_state, bits = _drawn(d, operands[0], 2 * batch * count)
+    skipped = op.reserved(batch, count) - -(-batch * count // 2)
+    next_state = d.sum(d.add(Bitcast(DType.INT64), drawn_state), d.constant(np.array([0, skipped, 0], np.int64)))
+    return [d.add(Bitcast(DType.UINT64), next_state), classes(d, operands[1], bits, op.to)]
 
 
 def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """A Philox block of the seeds, with a fixed scrambling key, yields the key and the counter for the bits."""
-    shape, zero = static(types.output.shape), _long(d, 0)
+    shape, zero = static(types.output.shape), _int64(d, 0)
     seeds = d.cast(d.reshaped(operands[1], 2), DType.INT64)
     low, high = (d.part(seeds, (at,), (1,)) for at in (0, 1))
-    words = _philox(d, _long(d, SCRAMBLE), low, high, 1)
+    words = _philox(d, _int64(d, SCRAMBLE), low, high, 1)
     parts = [d.part(words, (at,), (1,)) for at in range(4)]
-    key, upper = (_mixed(d, parts[at], d.binary(BinaryKind.SHIFT_LEFT, parts[at + 1], _long(d, 32))) for at in (0, 2))
+    key, upper = (_xor(d, parts[at], d.binary(BinaryKind.SHIFT_LEFT, parts[at + 1], _int64(d, 32))) for at in (0, 2))
     count = int(np.prod(shape, dtype=np.int64))
     bits = d.part(_philox(d, key, zero, upper, -(-count // 4)), (0,), (count,))
     return [d.reshaped(uniform(d, bits), *shape)]

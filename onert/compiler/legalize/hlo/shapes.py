@@ -28,8 +28,8 @@ def _broadcast(d: Draft, op: hlo.HloBroadcastInDim, types: CallTypes, operands: 
     wide = [1] * len(op.shape)
     for size, axis in zip(d.shape(x), op.dimensions, strict=True):
         wide[axis] = size
-    turned = d.transposed(x, [int(i) for i in np.argsort(op.dimensions, kind="stable")])
-    return [d.broadcast(d.reshaped(turned, *wide), op.shape)]
+    transposed = d.transposed(x, [int(i) for i in np.argsort(op.dimensions, kind="stable")])
+    return [d.broadcast(d.reshaped(transposed, *wide), op.shape)]
 
 
 def _clamp(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -135,30 +135,30 @@ def _iota(d: Draft, op: hlo.HloIota, types: CallTypes, operands: Sequence[int]) 
 def padded(d: Draft, x: int, value: int, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> int:
     """`x` with margins (negative ones crop) and `interior` elements between neighbours, all filled with `value`."""
     sizes = d.shape(x)
-    spread = [max(size - 1, 0) * between + size for size, between in zip(sizes, interior, strict=True)]
-    shape = [size + a + b for size, a, b in zip(spread, low, high, strict=True)]
+    dilated = [max(size - 1, 0) * between + size for size, between in zip(sizes, interior, strict=True)]
+    shape = [size + a + b for size, a, b in zip(dilated, low, high, strict=True)]
     begin = [max(0, -a) for a in low]
-    inner = [size - a - max(0, -b) for size, a, b in zip(spread, begin, high, strict=True)]
+    inner = [size - a - max(0, -b) for size, a, b in zip(dilated, begin, high, strict=True)]
     if 0 in shape:
         return d.nothing(d.type(x).with_shape(tuple(shape)))
     if 0 in sizes or min(inner, default=1) <= 0:
         return d.broadcast(d.reshaped(value, *(1,) * len(shape)), shape)
-    x = d.part(_spread(d, x, value, interior), begin, inner)
+    x = d.part(_dilated(d, x, value, interior), begin, inner)
     margins = [(max(0, a), max(0, b)) for a, b in zip(low, high, strict=True)]
     if not any(map(any, margins)):
         return x
     return d.moved(Pad(), x, d.constant(np.array(margins, np.int32)), value)
 
 
-def _spread(d: Draft, x: int, value: int, interior: Sequence[int]) -> int:
+def _dilated(d: Draft, x: int, value: int, interior: Sequence[int]) -> int:
     """`x` with `interior` elements after each of its own, as padding of an extra dimension of size 1."""
-    sizes, apart = d.shape(x), [axis for axis, between in enumerate(interior) if between and d.shape(x)[axis] > 1]
-    if not apart:
+    sizes, axes = d.shape(x), [axis for axis, between in enumerate(interior) if between and d.shape(x)[axis] > 1]
+    if not axes:
         return x
-    split = [n for axis, size in enumerate(sizes) for n in ((size, 1) if axis in apart else (size,))]
-    margins = [m for axis in range(len(sizes)) for m in (((0, 0), (0, interior[axis])) if axis in apart else ((0, 0),))]
+    split = [n for axis, size in enumerate(sizes) for n in ((size, 1) if axis in axes else (size,))]
+    margins = [m for axis in range(len(sizes)) for m in (((0, 0), (0, interior[axis])) if axis in axes else ((0, 0),))]
     wide = d.moved(Pad(), d.reshaped(x, *split), d.constant(np.array(margins, np.int32)), value)
-    return d.reshaped(wide, *(size * (1 + interior[axis] * (axis in apart)) for axis, size in enumerate(sizes)))
+    return d.reshaped(wide, *(size * (1 + interior[axis] * (axis in axes)) for axis, size in enumerate(sizes)))
 
 
 def _why_no_pad(op: hlo.HloPad, types: CallTypes) -> str | None:

@@ -48,7 +48,7 @@ def _sized(op: Interpolate, types: CallTypes) -> list[tuple[int, int, int, int]]
     return [(at, axis, before[axis], after[axis]) for at, axis in enumerate(op.axes)]
 
 
-def _settled(op: Interpolate, types: CallTypes) -> Interpolate:
+def _resolved(op: Interpolate, types: CallTypes) -> Interpolate:
     """The operation with the scales and the region taken from its operands."""
     _, _, factors, region = (*types.inputs, None, None, None)[:4]
     if region is not None and region.value is not None:
@@ -62,25 +62,27 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
 
     A Select fills in the positions outside the cropped region.
     """
-    op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
+    op, x, dtype = _resolved(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
     if op.interpolation is Interpolation.NEAREST:
         places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
-        for axis, taken in places.items():
-            x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
-        return [_surrounded(d, op, types, x, axes)]
+        for axis, indices in places.items():
+            x = d.moved(Gather(axis), x, d.constant(indices.astype(np.int32)))
+        return [_extrapolated(d, op, types, x, axes)]
     shares = {axis: op.weights(at, before, after) for at, axis, before, after in axes}
     image = _weighted_image(d, x, types, shares) if dtype is DType.FLOAT32 else None
     if image is None:
         x = d.cast(x, DType.FLOAT32 if dtype is DType.FLOAT32 else DType.FLOAT64)
         for axis, weights in shares.items():
-            x = _along(d, x, axis, weights.astype(d.dtype(x).numpy))
+            x = _weighted_sums(d, x, axis, weights.astype(d.dtype(x).numpy))
         if dtype.is_integer:
             x = d.clamped(x, *map(float, dtype.limits))
-    return [_surrounded(d, op, types, d.cast(x if image is None else image, dtype), axes)]
+    return [_extrapolated(d, op, types, d.cast(x if image is None else image, dtype), axes)]
 
 
-def _surrounded(d: Draft, op: Interpolate, types: CallTypes, x: int, axes: Sequence[tuple[int, int, int, int]]) -> int:
+def _extrapolated(
+    d: Draft, op: Interpolate, types: CallTypes, x: int, axes: Sequence[tuple[int, int, int, int]]
+) -> int:
     """The result with the extrapolation value at positions outside the operand."""
     if op.coordinates is not Coordinates.CROP:
         return x
@@ -107,7 +109,7 @@ def _size(d: Draft, types: CallTypes) -> int:
 
 
 @frozen
-class SamePlaces(Value):
+class SameElements(Value):
     """A predicate: whether two operations pick the same elements along an axis, for lengths before and after."""
 
     op: Interpolate
@@ -138,7 +140,7 @@ class SamePlaces(Value):
 class _SameTimes(Value):
     """The same predicate for results that are `times` as long."""
 
-    same: SamePlaces
+    same: SameElements
     times: int
 
     def __call__(self, before: int) -> bool:
@@ -149,7 +151,7 @@ class _SameTimes(Value):
         return np.array([length > 0 and self(length) for length in range(count)])
 
 
-def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, int, int, list[SamePlaces]] | None:
+def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, int, int, list[SameElements]] | None:
     """The equivalent image resize, its first and last axis, and the predicates that it relies on; axes that keep their
     length fit any mode. None if there is none, or none for all symbolic lengths.
 
@@ -164,7 +166,7 @@ def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, i
         if not 0 <= last - first <= 1 or not has_symbols:
             return None
     for mode in _MODES:
-        same = [SamePlaces(op, at, ResizeNearestNeighbor(*mode)) for at, _, _, _ in axes]
+        same = [SameElements(op, at, ResizeNearestNeighbor(*mode)) for at, _, _, _ in axes]
         if all(s(hint(before), hint(after)) for s, (_, _, before, after) in zip(same, axes, strict=True)):
             is_whole = all(_is_multiple(before, after) for _, _, before, after in axes)
             return (ResizeNearestNeighbor(*mode), first, last, same) if is_whole else None
@@ -183,26 +185,26 @@ def _why_no_pixels(op: Interpolate, types: CallTypes) -> str | None:
     reason = _why_not(op, types)
     if reason is not None or op.interpolation is not Interpolation.NEAREST or op.coordinates is Coordinates.CROP:
         return reason or "it does not pick the nearest elements"
-    if 0 in types.output.shape or _pixels(_settled(op, types), types) is None:
+    if 0 in types.output.shape or _pixels(_resolved(op, types), types) is None:
         return "no image resize is equivalent"
     return None
 
 
 def _nearest_image(d: Draft, op: Interpolate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """ResizeNearestNeighbor(x)"""
-    op, x = _settled(op, types), operands[0]
+    op, x = _resolved(op, types), operands[0]
     found = _pixels(op, types)
     assert found is not None
     resized, first, last, same = found
-    shape, wanted = d.shape(x), static(types.output.shape)
+    shape, result = d.shape(x), static(types.output.shape)
     for each in same:
-        each.hold(shape[op.axes[each.at]], wanted[op.axes[each.at]])
+        each.hold(shape[op.axes[each.at]], result[op.axes[each.at]])
     outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
-    width, wider = (shape[last], wanted[last]) if last > first else (1, 1)
+    width, result_width = (shape[last], result[last]) if last > first else (1, 1)
     if (first, last, len(shape)) == (1, 2, 4):
-        return [d.moved(resized, x, d.integers(wanted[first], wider))]
+        return [d.moved(resized, x, d.integers(result[first], result_width))]
     image = d.reshaped(x, outer, shape[first], width, inner)
-    return [d.reshaped(d.moved(resized, image, d.integers(wanted[first], wider)), *wanted)]
+    return [d.reshaped(d.moved(resized, image, d.integers(result[first], result_width)), *result)]
 
 
 def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]) -> int | None:
@@ -211,14 +213,14 @@ def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]
     before, after = types.input(0).shape, types.output.shape
     for mode in _MODES[:3]:
         op = ResizeBilinear(*mode)
-        found = {axis: _shares(op, after[axis] or 0, before[axis] or 0) for axis in (1, 2)}
-        wanted = {axis: shares.get(axis, np.eye(before[axis] or 0)) for axis in (1, 2)}
-        if all(np.abs(found[axis] - wanted[axis]).max() <= _CLOSE for axis in (1, 2)):
+        found = {axis: _bilinear_weights(op, after[axis] or 0, before[axis] or 0) for axis in (1, 2)}
+        expected = {axis: shares.get(axis, np.eye(before[axis] or 0)) for axis in (1, 2)}
+        if all(np.abs(found[axis] - expected[axis]).max() <= _CLOSE for axis in (1, 2)):
             return d.add(op, x, _size(d, types))
     return None
 
 
-def _shares(op: ResizeBilinear, count: int, inputs: int) -> Array:
+def _bilinear_weights(op: ResizeBilinear, count: int, inputs: int) -> Array:
     """The weight of each input in each output along an axis."""
     low, high, distance = op.positions(count, inputs)
     out = np.zeros((count, inputs))
@@ -227,7 +229,7 @@ def _shares(op: ResizeBilinear, count: int, inputs: int) -> Array:
     return out
 
 
-def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
+def _weighted_sums(d: Draft, x: int, axis: int, shares: Array) -> int:
     """The sums of elements along an axis, weighted by `shares` [after, before]."""
     shape = d.shape(x)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
@@ -243,9 +245,9 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
     each = np.take_along_axis(shares, taps, 1)
     total: int | None = None
     for i in range(count):
-        taken = d.moved(Gather(axis), x, d.constant(taps[:, i].astype(np.int32)))
+        elements = d.moved(Gather(axis), x, d.constant(taps[:, i].astype(np.int32)))
         column = d.constant(each[:, i].reshape(after, *(1,) * (len(shape) - 1 - axis)))
-        part = d.product(taken, column)
+        part = d.product(elements, column)
         total = part if total is None else d.sum(total, part)
     assert total is not None
     return total

@@ -19,7 +19,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.shape import static
 
-from .sampling import Tap, bounded, coordinate, inside, mixed, why_not_picked
+from .sampling import Tap, bounded, coordinate, inside, weighted_sum, why_not_picked
 
 
 def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -34,8 +34,8 @@ def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequ
     x, y = (d.part(u, (0, 0, at), (batch, 1, 1)) for at in (0, 1))
     axes = d.add(Concat(1), u, d.add(Concat(2), d.unary(UnaryKind.NEG, y), x))
     subset = d.gathered(points, d.constant(np.array(op.subset, np.int32)), 1)
-    turned = d.add(BatchMatMul(adjoint_y=True), subset, axes)
-    low, high = (d.reduced(kind, turned, (1,), keep_dims=True) for kind in (Reduction.MIN, Reduction.MAX))
+    rotated = d.add(BatchMatMul(adjoint_y=True), subset, axes)
+    low, high = (d.reduced(kind, rotated, (1,), keep_dims=True) for kind in (Reduction.MIN, Reduction.MAX))
     center = d.product(d.add(BatchMatMul(), d.sum(low, high), axes), d.real(0.5))
     scales = np.array([op.scale_x / op.width, op.scale_y / op.height], np.float32)
     size = d.transposed(d.product(d.difference(high, low), d.constant(scales)), (0, 2, 1))
@@ -48,19 +48,23 @@ def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequ
     return [d.transposed(columns, (0, 2, 1))]
 
 
-def _moved(d: Draft, points: int, matrix: int) -> int:
+def _transformed_points(d: Draft, points: int, matrix: int) -> int:
     """Points `[batch, count, 2]` transformed by the matrix: times its rotation, plus its translation."""
     batch = d.shape(matrix)[0]
-    turned = d.add(BatchMatMul(adjoint_y=True), points, d.part(matrix, (0, 0, 0), (batch, 2, 2)))
-    return d.sum(turned, d.transposed(d.part(matrix, (0, 0, 3), (batch, 2, 1)), (0, 2, 1)))
+    rotated = d.add(BatchMatMul(adjoint_y=True), points, d.part(matrix, (0, 0, 0), (batch, 2, 2)))
+    return d.sum(rotated, d.transposed(d.part(matrix, (0, 0, 3), (batch, 2, 1)), (0, 2, 1)))
 
 
 def _landmarks(d: Draft, op: TransformLandmarks, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Concat(Add(BatchMatMul(points, matrix), translation), rest)"""
     points, matrix = operands
     batch, count, parts = d.shape(points)
-    moved = _moved(d, d.part(points, (0, 0, 0), (batch, count, 2)), matrix)
-    return [moved if parts == 2 else d.add(Concat(2), moved, d.part(points, (0, 0, 2), (batch, count, parts - 2)))]
+    transformed = _transformed_points(d, d.part(points, (0, 0, 0), (batch, count, 2)), matrix)
+    return [
+        transformed
+        if parts == 2
+        else d.add(Concat(2), transformed, d.part(points, (0, 0, 2), (batch, count, parts - 2)))
+    ]
 
 
 def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -68,16 +72,16 @@ def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequ
     features, matrix = operands
     batch, *sizes, channels = d.shape(features)
     rows, columns = np.mgrid[0 : op.height, 0 : op.width].astype(np.float32)
-    places = d.constant(np.stack([columns.reshape(-1), rows.reshape(-1)], axis=1)[None])
-    source = _moved(d, d.broadcast(places, (batch, op.height * op.width, 2)), matrix)
+    grid = d.constant(np.stack([columns.reshape(-1), rows.reshape(-1)], axis=1)[None])
+    source = _transformed_points(d, d.broadcast(grid, (batch, op.height * op.width, 2)), matrix)
     taps = []
     for axis, size in enumerate(sizes):
-        place = coordinate(d, source, 1 - axis)
-        share = d.difference(place, d.unary(UnaryKind.FLOOR, place))
-        whole = d.cast(d.unary(UnaryKind.FLOOR, bounded(d, place)), DType.INT32)
-        both = (whole, d.difference(d.real(1), share)), (d.sum(whole, d.number(1)), share)
-        taps.append([Tap(d.clamped(at, 0, size - 1), part, inside(d, at, size)) for at, part in both])
-    found = mixed(d, d.reshaped(features, batch, math.prod(sizes), channels), taps, sizes)
+        position = coordinate(d, source, 1 - axis)
+        fraction = d.difference(position, d.unary(UnaryKind.FLOOR, position))
+        floor = d.cast(d.unary(UnaryKind.FLOOR, bounded(d, position)), DType.INT32)
+        neighbours = (floor, d.difference(d.real(1), fraction)), (d.sum(floor, d.number(1)), fraction)
+        taps.append([Tap(d.clamped(at, 0, size - 1), part, inside(d, at, size)) for at, part in neighbours])
+    found = weighted_sum(d, d.reshaped(features, batch, math.prod(sizes), channels), taps, sizes)
     return [d.reshaped(found, *static(types.output.shape))]
 
 
@@ -85,16 +89,16 @@ def _warped(d: Draft, op: DenseImageWarp, types: CallTypes, operands: Sequence[i
     """Bilinear samples at the places that the flow gives"""
     image, flow = operands
     batch, *sizes, channels = d.shape(image)
-    places = np.moveaxis(np.indices(sizes), 0, -1).astype(np.float32)
-    source = d.reshaped(d.difference(d.constant(places[None]), flow), batch, math.prod(sizes), 2)
+    grid = np.moveaxis(np.indices(sizes), 0, -1).astype(np.float32)
+    source = d.reshaped(d.difference(d.constant(grid[None]), flow), batch, math.prod(sizes), 2)
     source = d.chosen(d.compared(ComparisonKind.EQUAL, source, source), source, d.real(0))
     taps = []
     for axis, size in enumerate(sizes):
-        place = coordinate(d, source, axis)
-        base = d.clamped(d.unary(UnaryKind.FLOOR, place), 0, size - 2)
-        share, first = d.clamped(d.difference(place, base), 0, 1), d.cast(base, DType.INT32)
-        taps.append([Tap(first, d.difference(d.real(1), share)), Tap(d.sum(first, d.number(1)), share)])
-    found = mixed(d, d.reshaped(image, batch, math.prod(sizes), channels), taps, sizes)
+        position = coordinate(d, source, axis)
+        base = d.clamped(d.unary(UnaryKind.FLOOR, position), 0, size - 2)
+        fraction, first = d.clamped(d.difference(position, base), 0, 1), d.cast(base, DType.INT32)
+        taps.append([Tap(first, d.difference(d.real(1), fraction)), Tap(d.sum(first, d.number(1)), fraction)])
+    found = weighted_sum(d, d.reshaped(image, batch, math.prod(sizes), channels), taps, sizes)
     return [d.reshaped(found, *static(types.output.shape))]
 
 

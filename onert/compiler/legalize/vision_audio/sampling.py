@@ -35,17 +35,17 @@ class Tap(Value):
     """Positions along an axis as int32, their float weights (None if all are 1), and a mask of those that count (None
     if all do, or the weights account for it)."""
 
-    place: int
-    share: int | None
-    counts: int | None = field(default=None)
+    index: int
+    weight: int | None
+    mask: int | None = field(default=None)
 
 
-def _both(d: Draft, x: int | None, y: int | None, kind: BinaryKind) -> int | None:
+def _combined(d: Draft, x: int | None, y: int | None, kind: BinaryKind) -> int | None:
     """A binary function if both operands are present, otherwise the one that is."""
     return y if x is None else x if y is None else d.binary(kind, x, y)
 
 
-def mixed(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[int]) -> int:
+def weighted_sum(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[int]) -> int:
     """The sum of Gather(rows, places) times weights over all combinations of one tap per axis.
 
     `rows` is float32 [batch, elements of the image, channels], places and weights are [batch, points]; the result is
@@ -53,16 +53,16 @@ def mixed(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[in
     """
     total: int | None = None
     for first, *others in product(*taps):
-        flat, share, counts = first.place, first.share, first.counts
+        flat, weight, mask = first.index, first.weight, first.mask
         for tap, size in zip(others, sizes[1:], strict=True):
-            flat = d.sum(d.product(flat, d.number(size)), tap.place)
-            share = _both(d, share, tap.share, BinaryKind.MUL)
-            counts = _both(d, counts, tap.counts, BinaryKind.LOGICAL_AND)
+            flat = d.sum(d.product(flat, d.number(size)), tap.index)
+            weight = _combined(d, weight, tap.weight, BinaryKind.MUL)
+            mask = _combined(d, mask, tap.mask, BinaryKind.LOGICAL_AND)
         part = d.gathered(rows, flat, 1, 1)
-        if counts is not None:
-            part = d.chosen(d.reshaped(counts, *d.shape(flat), 1), part, d.real(0))
-        if share is not None:
-            part = d.product(part, d.reshaped(d.cast(share, DType.FLOAT32), *d.shape(flat), 1))
+        if mask is not None:
+            part = d.chosen(d.reshaped(mask, *d.shape(flat), 1), part, d.real(0))
+        if weight is not None:
+            part = d.product(part, d.reshaped(d.cast(weight, DType.FLOAT32), *d.shape(flat), 1))
         total = part if total is None else d.sum(total, part)
     assert total is not None
     return total
@@ -80,18 +80,18 @@ def coordinate(d: Draft, points: int, axis: int) -> int:
     return d.reshaped(d.part(points, (0, 0, axis), (batch, count, 1)), batch, count)
 
 
-def bounded(d: Draft, place: int) -> int:
+def bounded(d: Draft, position: int) -> int:
     """Coordinates clamped to a range that integers represent; NaN and infinite ones become far outside."""
-    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, place), d.like(place, math.inf))
-    return d.clamped(d.chosen(finite, place, d.like(place, -_FAR)), -_FAR, _FAR)
+    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, position), d.like(position, math.inf))
+    return d.clamped(d.chosen(finite, position, d.like(position, -_FAR)), -_FAR, _FAR)
 
 
-def inside(d: Draft, place: int, size: int) -> int:
+def inside(d: Draft, index: int, size: int) -> int:
     """A mask of the positions from 0 to size - 1."""
     return d.binary(
         BinaryKind.LOGICAL_AND,
-        d.compared(ComparisonKind.GREATER_EQUAL, place, d.number(0)),
-        d.compared(ComparisonKind.LESS, place, d.number(size)),
+        d.compared(ComparisonKind.GREATER_EQUAL, index, d.number(0)),
+        d.compared(ComparisonKind.LESS, index, d.number(size)),
     )
 
 
@@ -120,32 +120,32 @@ def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]
     x, grid = operands
     batch, _, *sizes = d.shape(x)
     axes, points = len(sizes), math.prod(static(types.output.shape)[2:])
-    given = d.reshaped(d.cast(grid, DType.FLOAT64), batch, points, axes)
+    grid_points = d.reshaped(d.cast(grid, DType.FLOAT64), batch, points, axes)
     taps = []
     for axis, size in enumerate(sizes):
-        place = _place(d, coordinate(d, given, axes - 1 - axis), size, op.corners)
-        taps.append([_within(d, op.outside, op.corners, tap, size) for tap in _beside(d, op.sampling, place)])
-    found = mixed(d, _rows(d, x), taps, sizes)
+        position = _position(d, coordinate(d, grid_points, axes - 1 - axis), size, op.corners)
+        taps.append([_in_range(d, op.outside, op.corners, tap, size) for tap in _neighbours(d, op.sampling, position)])
+    found = weighted_sum(d, _rows(d, x), taps, sizes)
     return [d.reshaped(d.transposed(found, (0, 2, 1)), *static(types.output.shape))]
 
 
-def _place(d: Draft, at: int, size: int, corners: bool) -> int:
+def _position(d: Draft, at: int, size: int, corners: bool) -> int:
     """Points from -1 to 1 as positions among `size` elements."""
     one, two = d.like(at, 1), d.like(at, 2)
     shifted = d.sum(at, one)
     if corners:
-        place = d.product(d.binary(BinaryKind.DIV, shifted, two), d.like(at, size - 1))
+        position = d.product(d.binary(BinaryKind.DIV, shifted, two), d.like(at, size - 1))
     else:
-        place = d.binary(BinaryKind.DIV, d.difference(d.product(shifted, d.like(at, size)), one), two)
-    return bounded(d, place)
+        position = d.binary(BinaryKind.DIV, d.difference(d.product(shifted, d.like(at, size)), one), two)
+    return bounded(d, position)
 
 
-def _beside(d: Draft, sampling: Sampling, place: int) -> list[Tap]:
+def _neighbours(d: Draft, sampling: Sampling, position: int) -> list[Tap]:
     """The elements beside coordinates, which must be in the range of integers."""
     if sampling is Sampling.NEAREST:
-        return [Tap(d.cast(d.unary(UnaryKind.ROUND, place), DType.INT32), None)]
-    low = d.unary(UnaryKind.FLOOR, place)
-    first, t = d.cast(low, DType.INT32), d.difference(place, low)
+        return [Tap(d.cast(d.unary(UnaryKind.ROUND, position), DType.INT32), None)]
+    low = d.unary(UnaryKind.FLOOR, position)
+    first, t = d.cast(low, DType.INT32), d.difference(position, low)
     if sampling is Sampling.LINEAR:
         return [Tap(first, d.difference(d.like(t, 1), t)), Tap(d.sum(first, d.number(1)), t)]
     return [Tap(d.sum(first, d.number(k)), _keys(d, t, k)) for k in (-1, 0, 1, 2)]
@@ -162,18 +162,18 @@ def _keys(d: Draft, t: int, k: int) -> int:
     return out
 
 
-def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> Tap:
+def _in_range(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> Tap:
     """A tap with its positions mapped into 0 .. size - 1; with `Outside.ZEROS`, those outside get weight 0."""
-    place, share = tap.place, tap.share
+    index, weight = tap.index, tap.weight
     if outside is Outside.ZEROS:
-        kept = inside(d, place, size)
-        share = d.cast(kept, DType.FLOAT64) if share is None else d.chosen(kept, share, d.like(share, 0))
+        is_inside = inside(d, index, size)
+        weight = d.cast(is_inside, DType.FLOAT64) if weight is None else d.chosen(is_inside, weight, d.like(weight, 0))
     elif outside is Outside.REFLECTION:
         period = max(2 * (size - 1) if corners else 2 * size, 1)
-        turned = d.binary(BinaryKind.FLOOR_MOD, place, d.number(period))
-        back = d.difference(d.number(period - (0 if corners else 1)), turned)
-        place = d.chosen(d.compared(ComparisonKind.LESS, turned, d.number(size)), turned, back)
-    return Tap(d.clamped(place, 0, size - 1), share)
+        phase = d.binary(BinaryKind.FLOOR_MOD, index, d.number(period))
+        mirrored = d.difference(d.number(period - (0 if corners else 1)), phase)
+        index = d.chosen(d.compared(ComparisonKind.LESS, phase, d.number(size)), phase, mirrored)
+    return Tap(d.clamped(index, 0, size - 1), weight)
 
 
 # ---- deformable convolutions
@@ -196,30 +196,32 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
     assert offset is not None
     (batch, channels, *sizes), (outputs, _, *kernel), spatial = d.shape(x), d.shape(weight), d.shape(offset)[2:]
     axes, taps, count = len(sizes), math.prod(kernel), math.prod(spatial)
-    places = _unmoved(op, kernel, spatial)
-    moved = d.reshaped(offset, batch, op.offset_groups, taps, axes, count)
-    moved = d.cast(d.transposed(moved, (1, 3, 0, 4, 2)), DType.FLOAT64)  # [groups, axes, batch, count, taps]
+    positions = _tap_positions(op, kernel, spatial)
+    displacements = d.reshaped(offset, batch, op.offset_groups, taps, axes, count)
+    displacements = d.cast(
+        d.transposed(displacements, (1, 3, 0, 4, 2)), DType.FLOAT64
+    )  # [groups, axes, batch, count, taps]
     weights = None if mask is None else d.reshaped(mask, batch, op.offset_groups, taps, count)
     rows, per = _rows(d, x), channels // op.offset_groups
     columns = []
     for group in range(op.offset_groups):
         sides = []
         for axis, size in enumerate(sizes):
-            own = d.part(moved, (group, axis, 0, 0, 0), (1, 1, batch, count, taps))
-            place = d.sum(d.reshaped(own, batch, count * taps), d.constant(places[axis].reshape(1, -1)))
-            beside = _beside(d, Sampling.LINEAR, bounded(d, place))
-            sides.append([_within(d, Outside.ZEROS, False, tap, size) for tap in beside])
-        mine = d.part(rows, (0, 0, group * per), (batch, math.prod(sizes), per))
-        found = mixed(d, mine, sides, sizes)
+            displacement = d.part(displacements, (group, axis, 0, 0, 0), (1, 1, batch, count, taps))
+            position = d.sum(d.reshaped(displacement, batch, count * taps), d.constant(positions[axis].reshape(1, -1)))
+            neighbours = _neighbours(d, Sampling.LINEAR, bounded(d, position))
+            sides.append([_in_range(d, Outside.ZEROS, False, tap, size) for tap in neighbours])
+        group_rows = d.part(rows, (0, 0, group * per), (batch, math.prod(sizes), per))
+        found = weighted_sum(d, group_rows, sides, sizes)
         if weights is not None:
-            share = d.transposed(d.part(weights, (0, group, 0, 0), (batch, 1, taps, count)), (0, 3, 2, 1))
-            found = d.product(found, d.reshaped(share, batch, count * taps, 1))
+            factor = d.transposed(d.part(weights, (0, group, 0, 0), (batch, 1, taps, count)), (0, 3, 2, 1))
+            found = d.product(found, d.reshaped(factor, batch, count * taps, 1))
         columns.append(d.reshaped(found, batch * count, taps, per))
-    whole = columns[0] if len(columns) == 1 else d.add(Concat(2), *columns)
+    samples = columns[0] if len(columns) == 1 else d.add(Concat(2), *columns)
     each, wide = outputs // op.groups, channels // op.groups
     results = []
     for group in range(op.groups):
-        terms = d.part(whole, (0, 0, group * wide), (batch * count, taps, wide))
+        terms = d.part(samples, (0, 0, group * wide), (batch * count, taps, wide))
         filters = d.part(weight, (group * each, *[0] * (axes + 1)), (each, wide, *kernel))
         filters = d.transposed(d.reshaped(filters, each, wide, taps), (0, 2, 1))
         terms, filters = d.reshaped(terms, batch * count, taps * wide), d.reshaped(filters, each, taps * wide)
@@ -229,7 +231,7 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
     return [d.reshaped(d.transposed(d.reshaped(out, batch, count, outputs), (0, 2, 1)), *static(types.output.shape))]
 
 
-def _unmoved(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> Array:
+def _tap_positions(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> Array:
     """The position of each tap of each result before it is moved: float64 [axes, results, taps]."""
     pads = op.pads[: len(kernel)]
     sides = zip(np.indices(spatial), np.indices(kernel), op.strides, op.dilations, pads, strict=True)
@@ -254,24 +256,24 @@ def _aligned(d: Draft, op: RoiAlign, types: CallTypes, operands: Sequence[int]) 
     A region with an invalid image number or a non-finite corner reads an invalid pixel, which is a run-time error.
     """
     x, regions, batches = operands
-    (pictures, channels, *sizes), count = d.shape(x), d.shape(regions)[0]
+    (images, channels, *sizes), count = d.shape(x), d.shape(regions)[0]
     wide = d.cast(regions, DType.FLOAT64)
     finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, wide), d.like(wide, math.inf))
     corners = d.difference(d.product(wide, d.like(wide, op.scale)), d.like(wide, 0.5 * op.half_pixel))
-    whose = d.cast(d.clamped(batches, -1, pictures), DType.INT32)
-    whose = d.chosen(d.reduced(Reduction.ALL, finite, (1,)), whose, d.number(-1))
-    first = d.reshaped(d.product(whose, d.number(math.prod(sizes))), count, 1, 1)
+    image_index = d.cast(d.clamped(batches, -1, images), DType.INT32)
+    image_index = d.chosen(d.reduced(Reduction.ALL, finite, (1,)), image_index, d.number(-1))
+    first = d.reshaped(d.product(image_index, d.number(math.prod(sizes))), count, 1, 1)
     cells = op.rows, op.columns
     sides = [_cells(d, op, corners, 1 - axis, n, size) for axis, (n, size) in enumerate(zip(cells, sizes, strict=True))]
-    rows = d.reshaped(_rows(d, x), pictures * math.prod(sizes), channels)
+    rows = d.reshaped(_rows(d, x), images * math.prod(sizes), channels)
     total: int | None = None
     for down, across in product(*sides):
-        lines = d.sum(d.product(d.reshaped(down.place, count, op.rows, 1), d.number(sizes[1])), first)
-        flat = d.sum(lines, d.reshaped(across.place, count, 1, op.columns))
-        assert down.share is not None
-        assert across.share is not None
-        share = d.product(d.reshaped(down.share, count, op.rows, 1), d.reshaped(across.share, count, 1, op.columns))
-        factors = d.reshaped(d.cast(share, DType.FLOAT32), count, *cells, 1)
+        lines = d.sum(d.product(d.reshaped(down.index, count, op.rows, 1), d.number(sizes[1])), first)
+        flat = d.sum(lines, d.reshaped(across.index, count, 1, op.columns))
+        assert down.weight is not None
+        assert across.weight is not None
+        weight = d.product(d.reshaped(down.weight, count, op.rows, 1), d.reshaped(across.weight, count, 1, op.columns))
+        factors = d.reshaped(d.cast(weight, DType.FLOAT32), count, *cells, 1)
         part = d.product(d.gathered(rows, flat, 0), factors)
         kind = BinaryKind.MAXIMUM if op.largest else BinaryKind.ADD
         total = part if total is None else d.binary(kind, total, part)
@@ -291,15 +293,15 @@ def _cells(d: Draft, op: RoiAlign, corners: int, start: int, cells: int, size: i
     for sample in range(op.samples):
         steps = d.constant(np.arange(cells)[None] + (sample + 0.5) / op.samples)
         at = d.sum(begin, d.binary(BinaryKind.DIV, d.product(steps, side), d.like(side, cells)))
-        kept = d.binary(
+        is_inside = d.binary(
             BinaryKind.LOGICAL_AND,
             d.compared(ComparisonKind.GREATER_EQUAL, at, d.like(at, -1)),
             d.compared(ComparisonKind.LESS_EQUAL, at, d.like(at, size)),
         )
-        for tap in _beside(d, Sampling.LINEAR, d.clamped(at, 0, size - 1)):
-            assert tap.share is not None
-            share = d.chosen(kept, tap.share, d.like(tap.share, 0))
-            found.append(Tap(d.clamped(tap.place, 0, size - 1), share))
+        for tap in _neighbours(d, Sampling.LINEAR, d.clamped(at, 0, size - 1)):
+            assert tap.weight is not None
+            weight = d.chosen(is_inside, tap.weight, d.like(tap.weight, 0))
+            found.append(Tap(d.clamped(tap.index, 0, size - 1), weight))
     return found
 
 

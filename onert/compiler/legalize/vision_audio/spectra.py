@@ -47,13 +47,13 @@ def _lengths(types: CallTypes) -> tuple[int, int, int | None] | None:
         return None
     at = normalize_axis(int(axis.value.reshape(-1)[0]), x.rank)
     size = static(x.shape)[at]
-    wanted = None if length is None or length.value is None else int(length.value.reshape(-1)[0])
-    return at, size, wanted
+    requested = None if length is None or length.value is None else int(length.value.reshape(-1)[0])
+    return at, size, requested
 
 
-def _whole(op: Fourier, size: int, wanted: int | None) -> int:
+def _transform_length(op: Fourier, size: int, requested: int | None) -> int:
     """The length of the transform."""
-    return wanted if wanted is not None else 2 * (size - 1) if op.inverse and op.half else size
+    return requested if requested is not None else 2 * (size - 1) if op.inverse and op.half else size
 
 
 def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
@@ -61,14 +61,14 @@ def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
     if found is None:
         return "its axis or its length is not known before the run"
     x, out = types.input(0), types.output
-    if x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or _whole(op, *found[1:]) < 1:
+    if x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or _transform_length(op, *found[1:]) < 1:
         return f"{x} is not float32 or float64, or has no elements to transform"
     at, size, _ = found
     factors = size * static(x.shape)[-1] * static(out.shape)[at] * static(out.shape)[-1]
     return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
 
 
-def _behind(d: Draft, x: int, at: int) -> tuple[int, list[int]]:
+def _axis_before_last(d: Draft, x: int, at: int) -> tuple[int, list[int]]:
     """`x` with axis `at` moved next to the last, and the permutation for that."""
     rank = len(d.shape(x))
     order = [*(axis for axis in range(rank - 1) if axis != at), at, rank - 1]
@@ -80,13 +80,15 @@ def _as_matrix(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int |
     found = _lengths(types)
     assert found is not None
     assert operands[0] is not None
-    at, size, wanted = found
-    x, order = _behind(d, operands[0], at)
+    at, size, requested = found
+    x, order = _axis_before_last(d, operands[0], at)
     *outer, _, parts = d.shape(x)
     rows = d.reshaped(x, math.prod(outer), size * parts)
     shape = static(types.output.shape)
-    made = _times(d, rows, _matrix(op, size, parts, _whole(op, size, wanted)))
-    return [d.transposed(d.reshaped(made, *outer, shape[at], shape[-1]), [order.index(a) for a in range(len(shape))])]
+    spectrum = _times(d, rows, _matrix(op, size, parts, _transform_length(op, size, requested)))
+    return [
+        d.transposed(d.reshaped(spectrum, *outer, shape[at], shape[-1]), [order.index(a) for a in range(len(shape))])
+    ]
 
 
 def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
@@ -101,11 +103,11 @@ def _rows(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None
     found = _lengths(types)
     assert found is not None
     assert operands[0] is not None
-    at, size, wanted = found
-    x, order = _behind(d, operands[0], at)
+    at, size, requested = found
+    x, order = _axis_before_last(d, operands[0], at)
     *outer, _, _ = d.shape(x)
-    made = d.add(RFFT2D(), d.reshaped(x, *outer, 1, size), d.integers(1, wanted or size))
-    parts = d.add(Pack(len(d.shape(made))), d.unary(UnaryKind.REAL, made), d.unary(UnaryKind.IMAG, made))
+    spectrum = d.add(RFFT2D(), d.reshaped(x, *outer, 1, size), d.integers(1, requested or size))
+    parts = d.add(Pack(len(d.shape(spectrum))), d.unary(UnaryKind.REAL, spectrum), d.unary(UnaryKind.IMAG, spectrum))
     shape = static(types.output.shape)
     return [d.transposed(d.reshaped(parts, *outer, shape[at], 2), [order.index(a) for a in range(len(shape))])]
 
@@ -152,8 +154,8 @@ def _coefficients(d: Draft, op: Mfcc, types: CallTypes, operands: Sequence[int])
     rows = d.reshaped(d.cast(part, DType.FLOAT64), shape[0] * shape[1], len(filters))
     energy = _times(d, d.unary(UnaryKind.SQRT, rows), filters)
     logarithms = d.unary(UnaryKind.LOG, d.binary(BinaryKind.MAXIMUM, energy, d.like(energy, op.least)))
-    turned = d.cast(_times(d, logarithms, op.cosines().T), DType.FLOAT32)
-    return [d.reshaped(turned, *static(types.output.shape))]
+    coefficients = d.cast(_times(d, logarithms, op.cosines().T), DType.FLOAT32)
+    return [d.reshaped(coefficients, *static(types.output.shape))]
 
 
 DECOMPOSITIONS = {

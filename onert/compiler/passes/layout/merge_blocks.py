@@ -49,8 +49,8 @@ def merge_blocks(subgraph: Subgraph) -> Subgraph:
             continue
         order = [parts.source.index(part) for dimension in parts.dimensions for part in dimension]
         sizes = [parts.sizes[part] for part in parts.source]
-        turned = tuple(sizes[i] for i in order)
-        split, moved = (edit.operand(Operand(evolve(type_, shape=s))) for s in (tuple(sizes), turned))
+        permuted = tuple(sizes[i] for i in order)
+        split, moved = (edit.operand(Operand(evolve(type_, shape=s))) for s in (tuple(sizes), permuted))
         edit.replace(
             at,
             evolve(operation, op=Reshape(tuple(sizes)), inputs=(x,), outputs=(split,)),
@@ -73,8 +73,8 @@ def _chain(subgraph: Subgraph, last: Operation) -> Sequence[Operation]:
         if subgraph.type(operation.used[0]).quantization != subgraph.type(last.outputs[0]).quantization:
             break  # per-channel scales would have to move along
         found.insert(0, operation)
-        alone = only_user(subgraph, operation.used[0]) is not None
-        operation = definer(subgraph, operation.used[0]) if alone else None
+        is_only_user = only_user(subgraph, operation.used[0]) is not None
+        operation = definer(subgraph, operation.used[0]) if is_only_user else None
     return found
 
 
@@ -98,8 +98,8 @@ class _Parts:
             self.dimensions = dimensions if order is None else [dimensions[i] for i in order]
             return order is not None
         if isinstance(op, Gather):
-            axis, turned = normalize_axis(op.axis, len(dimensions)), _turned(subgraph, operation)
-            found = None if not turned or op.batch_dims else self._split(dimensions[axis], turned)
+            axis, inner = normalize_axis(op.axis, len(dimensions)), _exchanged_part(subgraph, operation)
+            found = None if not inner or op.batch_dims else self._split(dimensions[axis], inner)
             if found is not None:
                 dimensions[axis] = found[1] + found[0]
             return found is not None
@@ -145,11 +145,11 @@ class _Parts:
         if len(before) < 2 or before[-1] == after[-1]:
             return True
         few, row = (after[-1], before[-1]) if after[-2] == before[-1] else (before[-1], after[-1])
-        together = after[-2] == before[-1] or before[-2] == after[-1]
-        return together and self.sizes[few] <= _MOST_WAYS and self.sizes[row] >= _LEAST_ROW
+        adjacent = after[-2] == before[-1] or before[-2] == after[-1]
+        return adjacent and self.sizes[few] <= _MOST_WAYS and self.sizes[row] >= _LEAST_ROW
 
 
-def _turned(subgraph: Subgraph, operation: Operation) -> int:
+def _exchanged_part(subgraph: Subgraph, operation: Operation) -> int:
     """The size of the inner one of two parts that a gather exchanges; 0 if it does something else."""
     order = subgraph.operands[operation.used[1]].known.value
     if order is None or order.ndim != 1 or order.size < 2:

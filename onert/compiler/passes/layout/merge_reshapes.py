@@ -51,20 +51,20 @@ def _lift(edit: Edit, at: int, operation: Operation, touched: set[int]) -> None:
             continue
         if only_user(subgraph, operand) != at or only_user(subgraph, reshape.used[0]) != place or place in touched:
             continue
-        inputs = _beside(edit, operation, position, reshape.used[0])
+        inputs = _operands_before(edit, operation, position, reshape.used[0])
         types = [subgraph.type(i) for i in (reshape.used[0], operand, operation.outputs[0])]
         if inputs is None or types[1] != types[2] or types[0].quantization is not None or not types[0].ranked:
             continue
-        made = edit.operand(Operand(types[0]))
-        first = evolve(operation, inputs=inputs, outputs=(made,))
-        then = evolve(reshape, inputs=(made, *reshape.inputs[1:]), outputs=operation.outputs)
+        lifted = edit.operand(Operand(types[0]))
+        first = evolve(operation, inputs=inputs, outputs=(lifted,))
+        then = evolve(reshape, inputs=(lifted, *reshape.inputs[1:]), outputs=operation.outputs)
         edit.remove(place)
         edit.replace(at, first, then)
         touched.update((place, at))
         return
 
 
-def _beside(edit: Edit, operation: Operation, position: int, source: int) -> tuple[int, ...] | None:
+def _operands_before(edit: Edit, operation: Operation, position: int, source: int) -> tuple[int, ...] | None:
     """The operation's operands with the one at `position` replaced by `source`; None if the others do not fit.
 
     The others must be constants of one element, or one element per index of a last axis that the reshape keeps.
@@ -78,8 +78,8 @@ def _beside(edit: Edit, operation: Operation, position: int, source: int) -> tup
         value = subgraph.operands[operand].known.value
         if value is None or value.ndim > len(after):
             return None
-        kept = bool(before) and bool(after) and before[-1] is not None and before[-1] == after[-1]
-        if value.size != 1 and not (kept and value.shape[-1] == value.size):
+        keeps_last_axis = bool(before) and bool(after) and before[-1] is not None and before[-1] == after[-1]
+        if value.size != 1 and not (keeps_last_axis and value.shape[-1] == value.size):
             return None
         type_ = subgraph.type(operand)
         found[i] = edit.constant(value.reshape(() if value.size == 1 else -1), type_.dtype, type_.quantization)

@@ -43,7 +43,7 @@ def move_bytes(subgraph: Subgraph) -> Subgraph:
     less than a half.
     """
     while True:
-        for step in (_as_they_were, _quantized_first, _dequantized_last):
+        for step in (_without_requantization, _quantized_first, _dequantized_last):
             found = step(subgraph)
             if found is not subgraph:
                 break
@@ -52,29 +52,29 @@ def move_bytes(subgraph: Subgraph) -> Subgraph:
         subgraph = found
 
 
-def _as_they_were(subgraph: Subgraph) -> Subgraph:
-    edit, gone = Edit(subgraph), set[int]()
+def _without_requantization(subgraph: Subgraph) -> Subgraph:
+    edit, removed = Edit(subgraph), set[int]()
     for operation in subgraph.operations:
         if not isinstance(operation.op, Cast) or operation.op.to not in BYTES:
             continue
         (result,), source = operation.outputs, operation.used[0]
-        read = result in subgraph.uses and result not in subgraph.kept
-        if not read or not whole_in(subgraph, source, operation.op.to):
+        is_read = result in subgraph.uses and result not in subgraph.kept
+        if not is_read or not whole_in(subgraph, source, operation.op.to):
             continue
-        summed = _behind(subgraph, _behind(subgraph, source))
+        summed = _first_operand(subgraph, _first_operand(subgraph, source))
         rounded, zero = summed, 0.0
         before = definer(subgraph, summed)
         if before is not None and plain_binary(before, BinaryKind.ADD):
             rounded, zero = before.used[0], number(subgraph, before.used[1]) or 0.0
-        ratio = definer(subgraph, _behind(subgraph, rounded))
+        ratio = definer(subgraph, _first_operand(subgraph, rounded))
         if ratio is None or not plain_binary(ratio, BinaryKind.DIV):
             continue
         stored = dequantized(subgraph, ratio.used[0])
         if stored is None or (stored.scale, stored.zero) != (number(subgraph, ratio.used[1]), zero):
             continue
-        alike = subgraph.type(stored.operand) == subgraph.type(result) and stored.scale <= _LARGEST
-        if alike and stored.operand not in gone:
-            gone.add(result)
+        same_type = subgraph.type(stored.operand) == subgraph.type(result) and stored.scale <= _LARGEST
+        if same_type and stored.operand not in removed:
+            removed.add(result)
             edit.redirect(result, stored.operand)
     return edit.done()
 
@@ -83,7 +83,7 @@ _LARGEST = 2.0**100
 """The largest scale whose products with bytes are surely finite."""
 
 
-def _behind(subgraph: Subgraph, operand: int) -> int:
+def _first_operand(subgraph: Subgraph, operand: int) -> int:
     """The first operand of the operation that defines `operand`."""
     return subgraph.operations[subgraph.definitions[operand]].used[0]
 
@@ -98,7 +98,7 @@ def _quantized_first(subgraph: Subgraph) -> Subgraph:
             continue
         touched |= set(steps)
         mover, *chain = steps
-        if not _moves(subgraph, subgraph.operations[mover]) and not _rise(subgraph, chain):
+        if not _moves(subgraph, subgraph.operations[mover]) and not _are_increasing(subgraph, chain):
             continue
         _exchange(edit, mover, [subgraph.operations[i] for i in chain])
         for i in chain:
@@ -135,28 +135,28 @@ def _gathers(subgraph: Subgraph, operation: Operation) -> bool:
     """Whether the operation concatenates or max-pools dequantised bytes."""
     op = operation.op
     joins = isinstance(op, Concat) and op.activation is Activation.NONE
-    return (joins or _is_greatest(op)) and all(dequantized(subgraph, i) is not None for i in operation.used)
+    return (joins or _is_max_pool(op)) and all(dequantized(subgraph, i) is not None for i in operation.used)
 
 
-def _is_greatest(op: Op) -> bool:
+def _is_max_pool(op: Op) -> bool:
     return isinstance(op, Pool2D) and op.kind is Pooling.MAX and op.activation is Activation.NONE
 
 
-_RISING = (BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
+_INCREASING = (BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
 
 
-def _rise(subgraph: Subgraph, chain: Sequence[int]) -> bool:
+def _are_increasing(subgraph: Subgraph, chain: Sequence[int]) -> bool:
     """Whether the element-wise functions are monotonically increasing."""
 
-    def rises(operation: Operation) -> bool:
+    def is_increasing(operation: Operation) -> bool:
         if isinstance(operation.op, Cast) or operation.op == Unary(UnaryKind.ROUND):
             return True
-        if any(plain_binary(operation, kind) for kind in _RISING):
+        if any(plain_binary(operation, kind) for kind in _INCREASING):
             return True
         scale = number(subgraph, operation.used[-1])
         return plain_binary(operation, BinaryKind.DIV) and scale is not None and scale > 0
 
-    return all(rises(subgraph.operations[i]) for i in chain)
+    return all(is_increasing(subgraph.operations[i]) for i in chain)
 
 
 def _argument(subgraph: Subgraph, operation: Operation) -> int | None:
@@ -175,17 +175,17 @@ def _exchange(edit: Edit, mover: int, chain: list[Operation]) -> None:
     subgraph = edit.subgraph
     moving = subgraph.operations[mover]
     sources = moving.used if isinstance(moving.op, Concat) else moving.used[:1]
-    written, ends = [], list[int]()
+    operations, results = [], list[int]()
     for source in sources:
         moved, current = moving.outputs[0], source
         for operation in chain:
             result = _shaped(edit, operation.outputs[0], subgraph.type(source).shape)
             inputs = tuple(current if i == moved else i for i in operation.inputs)
-            written.append(evolve(operation, inputs=inputs, outputs=(result,)))
+            operations.append(evolve(operation, inputs=inputs, outputs=(result,)))
             moved, current = operation.outputs[0], result
-        ends.append(current)
-    last = evolve(moving, inputs=(*ends, *moving.inputs[len(sources) :]), outputs=chain[-1].outputs)
-    edit.replace(mover, *written, last)
+        results.append(current)
+    last = evolve(moving, inputs=(*results, *moving.inputs[len(sources) :]), outputs=chain[-1].outputs)
+    edit.replace(mover, *operations, last)
 
 
 def _shaped(edit: Edit, operand: int, shape: Shape) -> int:
@@ -201,7 +201,7 @@ def _dequantized_last(subgraph: Subgraph) -> Subgraph:
     edit, touched = Edit(subgraph), set[int]()
     for at, operation in enumerate(subgraph.operations):
         place = _DATA.get(type(operation.op), 0)
-        if not (_moves(subgraph, operation) or _is_greatest(operation.op) or type(operation.op) in _DATA):
+        if not (_moves(subgraph, operation) or _is_max_pool(operation.op) or type(operation.op) in _DATA):
             continue
         if only_user(subgraph, operation.used[place]) != at:
             continue
@@ -214,17 +214,17 @@ def _dequantized_last(subgraph: Subgraph) -> Subgraph:
         touched |= {at, *steps}
         shapes = [subgraph.type(result).shape for result in operation.outputs]
         moved = tuple(_shaped(edit, source.operand, shape) for shape in shapes)
-        given = tuple(source.operand if i == place else x for i, x in enumerate(operation.inputs))
-        written = [evolve(operation, inputs=given, outputs=moved)]
+        moved_inputs = tuple(source.operand if i == place else x for i, x in enumerate(operation.inputs))
+        operations = [evolve(operation, inputs=moved_inputs, outputs=moved)]
         for current, shape, result in zip(moved, shapes, operation.outputs, strict=True):
             old = source.operand
             for i in reversed(steps):
                 step = subgraph.operations[i]
-                made = result if i == steps[0] else _shaped(edit, step.outputs[0], shape)
+                output = result if i == steps[0] else _shaped(edit, step.outputs[0], shape)
                 inputs = tuple(current if j == old else j for j in step.inputs)
-                written.append(evolve(step, inputs=inputs, outputs=(made,)))
-                old, current = step.outputs[0], made
+                operations.append(evolve(step, inputs=inputs, outputs=(output,)))
+                old, current = step.outputs[0], output
         for i in steps:
             edit.remove(i)
-        edit.replace(at, *written)
+        edit.replace(at, *operations)
     return edit.done()

@@ -59,9 +59,9 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
         return quantized[key]
 
     for at, operation in enumerate(subgraph.operations):
-        both = _both(subgraph, operation)
-        if both is not None:
-            inputs = tuple(scaled(at, source) for source in both)
+        matrices = _matrix_operands(subgraph, operation)
+        if matrices is not None:
+            inputs = tuple(scaled(at, source) for source in matrices)
             edit.replace(at, evolve(operation, op=BatchMatMul(output=DType.FLOAT32), inputs=inputs))
             continue
         found = _bytes(subgraph, operation)
@@ -78,7 +78,7 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
     return edit.done()
 
 
-def _both(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | None:
+def _matrix_operands(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | None:
     """The bytes on both sides of a float matrix product; None if there are none."""
     if operation.op != BatchMatMul():
         return None
@@ -126,13 +126,13 @@ def _whole_sums(edit: Edit, operation: Operation, source: Stored, grid: tuple[Ar
     op: Any = operation.op
     weights, scales = grid
     subgraph = edit.subgraph
-    shape, place = subgraph.type(source.operand).shape, operation.location
+    shape, location = subgraph.type(source.operand).shape, operation.location
     whole = edit.operand(Operand(TensorType(DType.FLOAT32, shape)))
-    yield Operation(Cast(DType.FLOAT32), (source.operand,), (whole,), place)
+    yield Operation(Cast(DType.FLOAT32), (source.operand,), (whole,), location)
     if source.zero:
         centred = edit.operand(Operand(TensorType(DType.FLOAT32, shape)))
         zero = edit.constant(np.array(source.zero, np.float32))
-        yield Operation(Binary(BinaryKind.SUB), (whole, zero), (centred,), place)
+        yield Operation(Binary(BinaryKind.SUB), (whole, zero), (centred,), location)
         whole = centred
     bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     (result,) = operation.outputs
@@ -156,8 +156,8 @@ def _with_scale(edit: Edit, at: int, source: Stored) -> int:
     if type_ == scaled:
         return source.operand
     moved = [source.operand, *_moved(subgraph, source.operand)]
-    made = definer(subgraph, moved[-1])
-    if made is not None and isinstance(made.op, Cast) and all(_only_cast(subgraph, i) for i in moved):
+    producer = definer(subgraph, moved[-1])
+    if producer is not None and isinstance(producer.op, Cast) and all(_only_cast(subgraph, i) for i in moved):
         for operand in moved:
             old = subgraph.operands[operand]
             edit.redefine(operand, evolve(old, type=evolve(old.type, quantization=scaled.quantization)))
@@ -205,32 +205,32 @@ def _in_groups(
     for the channels of other groups."""
     subgraph = edit.subgraph
     inner, groups, each = weights.shape[3], _groups(subgraph, operation), len(weights)
-    together = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
-    parts, each = groups // together, each // groups
+    combined = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
+    parts, each = groups // combined, each // groups
     result = subgraph.type(operation.outputs[0])
-    place, op = operation.location, cast(Any, operation.op)
+    location, op = operation.location, cast(Any, operation.op)
     layer = evolve(op, activation=Activation.NONE, output=DType.FLOAT32)
-    cut = tuple(edit.operand(Operand(evolve(x, shape=(*x.shape[:3], together * inner)))) for _ in range(parts))
+    cut = tuple(edit.operand(Operand(evolve(x, shape=(*x.shape[:3], combined * inner)))) for _ in range(parts))
     axis = edit.constant(np.array(3, np.int32))
-    yield Operation(Split(parts), (axis, source), cut, place)
+    yield Operation(Split(parts), (axis, source), cut, location)
     sums = []
-    for part, taken in enumerate(cut):
-        rows = slice(part * together * each, (part + 1) * together * each)
-        filters = np.zeros((together * each, *weights.shape[1:3], together * inner), np.int8)
-        for group in range(together):
-            own = slice(group * each, (group + 1) * each)
-            filters[own, :, :, group * inner : (group + 1) * inner] = weights[rows][own]
-        sums.append(edit.operand(Operand(evolve(result, shape=(*result.shape[:3], together * each)))))
-        inputs = taken, _filters(edit, filters, scales[rows])
+    for part, part_input in enumerate(cut):
+        rows = slice(part * combined * each, (part + 1) * combined * each)
+        filters = np.zeros((combined * each, *weights.shape[1:3], combined * inner), np.int8)
+        for group in range(combined):
+            group_rows = slice(group * each, (group + 1) * each)
+            filters[group_rows, :, :, group * inner : (group + 1) * inner] = weights[rows][group_rows]
+        sums.append(edit.operand(Operand(evolve(result, shape=(*result.shape[:3], combined * each)))))
+        inputs = part_input, _filters(edit, filters, scales[rows])
         yield evolve(operation, op=layer, inputs=inputs, outputs=(sums[-1],))
     bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     if bias is None and op.activation is Activation.NONE:
-        yield Operation(Concat(3), tuple(sums), operation.outputs, place)
+        yield Operation(Concat(3), tuple(sums), operation.outputs, location)
         return
     whole = edit.operand(Operand(evolve(result, data=None)))
-    yield Operation(Concat(3), tuple(sums), (whole,), place)
+    yield Operation(Concat(3), tuple(sums), (whole,), location)
     offset = edit.constant(np.zeros(1, np.float32)) if bias is None else bias
-    yield Operation(Binary(BinaryKind.ADD, op.activation), (whole, offset), operation.outputs, place)
+    yield Operation(Binary(BinaryKind.ADD, op.activation), (whole, offset), operation.outputs, location)
 
 
 def _filters(edit: Edit, weights: Array, scales: Array, axis: int = 0) -> int:

@@ -87,13 +87,13 @@ def dequantized(subgraph: Subgraph, operand: int | None) -> Stored | None:
 
 def from_bytes(subgraph: Subgraph, operand: int | None) -> bool:
     """Whether floats are bytes, possibly minus a whole number: sums of their products with whole numbers are exact."""
-    made = definer(subgraph, operand)
-    if plain_binary(made, BinaryKind.SUB) and made is not None:
-        taken = number(subgraph, made.used[1])
-        if taken is None or not taken.is_integer():
+    producer = definer(subgraph, operand)
+    if plain_binary(producer, BinaryKind.SUB) and producer is not None:
+        zero_point = number(subgraph, producer.used[1])
+        if zero_point is None or not zero_point.is_integer():
             return False
-        made = definer(subgraph, made.used[0])
-    return made is not None and isinstance(made.op, Cast) and subgraph.type(made.used[0]).dtype in BYTES
+        producer = definer(subgraph, producer.used[0])
+    return producer is not None and isinstance(producer.op, Cast) and subgraph.type(producer.used[0]).dtype in BYTES
 
 
 def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
@@ -117,7 +117,7 @@ def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
 MOST = 127
 """The largest magnitude of a signed byte whose negation is also one."""
 
-_SAMPLE, _MOST_LOOKS = 64, 8
+_SAMPLE, _MOST_CANDIDATES = 64, 8
 """How many elements of a row are sampled to reject a scale early, and how many scales per row, on average, are compared
 with all elements before giving up."""
 
@@ -132,23 +132,25 @@ def on_grid(rows: Array) -> tuple[Array, Array] | None:
         return None
     found = np.zeros(rows.shape, np.int8)
     scales = np.ones(len(rows), np.float32)
-    most = np.abs(rows).max(axis=1)
-    left = np.flatnonzero(most > 0)
+    largest = np.abs(rows).max(axis=1)
+    remaining = np.flatnonzero(largest > 0)
     sample = np.linspace(0, rows.shape[1] - 1, min(_SAMPLE, rows.shape[1])).astype(np.int64)
-    looked = 0
+    candidates = 0
     for steps in (MOST, MOST + 1, *range(MOST - 1, 0, -1)):
-        if not left.size:
+        if not remaining.size:
             break
-        if looked > _MOST_LOOKS * len(rows):
+        if candidates > _MOST_CANDIDATES * len(rows):
             return None
-        real = most[left].astype(np.float64) / steps
-        ratio = rows[left][:, sample] / real[:, None]
-        near = np.abs(ratio - np.rint(ratio)).max(axis=1) < 1e-3
-        looked += int(np.count_nonzero(near))
-        done = [at for at in left[near] if _fits(rows[at], most[at] / np.float32(steps), found, scales, int(at))]
-        if steps == 1 and len(done) < left.size:
+        real = largest[remaining].astype(np.float64) / steps
+        ratio = rows[remaining][:, sample] / real[:, None]
+        is_near = np.abs(ratio - np.rint(ratio)).max(axis=1) < 1e-3
+        candidates += int(np.count_nonzero(is_near))
+        fitted = [
+            at for at in remaining[is_near] if _fits(rows[at], largest[at] / np.float32(steps), found, scales, int(at))
+        ]
+        if steps == 1 and len(fitted) < remaining.size:
             return None
-        left = np.setdiff1d(left, done, assume_unique=True)
+        remaining = np.setdiff1d(remaining, fitted, assume_unique=True)
     return found, scales
 
 

@@ -80,26 +80,29 @@ def _is_multiplied(subgraph: Subgraph, operand: int) -> bool:
 def _mapped(subgraph: Subgraph) -> set[int]:
     """The byte tensors from which, element by element and with scalar constants, only bytes are computed, and these."""
     roots: dict[int, int] = {}
-    near: dict[int, frozenset[int]] = {}
-    """`roots` has the byte tensor that each tensor is a function of, `near` the byte tensors that it directly reads."""
-    left: set[int] = set()
+    sources_of: dict[int, frozenset[int]] = {}
+    """`roots` has the byte tensor that each tensor is a function of, `sources_of` the byte tensors that it directly
+    reads."""
+    excluded: set[int] = set()
     for operation in subgraph.operations:
-        given = [i for i in operation.used if subgraph.operands[i].data is None or number(subgraph, i) is None]
-        for i in given:
+        operands = [i for i in operation.used if subgraph.operands[i].data is None or number(subgraph, i) is None]
+        for i in operands:
             if subgraph.type(i).dtype in BYTES:
                 roots.setdefault(i, i)
-                near[i] = frozenset((i,))
-        made_of = frozenset[int]().union(*(near[i] for i in given if i in near))
-        is_function = isinstance(operation.op, _ELEMENTWISE) and len({roots.get(i) for i in given} - {None}) == 1
-        if is_function and all(i in roots for i in given) and len(made_of) <= _MOST:
+                sources_of[i] = frozenset((i,))
+        sources = frozenset[int]().union(*(sources_of[i] for i in operands if i in sources_of))
+        is_function = isinstance(operation.op, _ELEMENTWISE) and len({roots.get(i) for i in operands} - {None}) == 1
+        if is_function and all(i in roots for i in operands) and len(sources) <= _MOST:
             (result,) = operation.outputs
-            roots[result] = roots[given[0]]
-            near[result] = made_of
+            roots[result] = roots[operands[0]]
+            sources_of[result] = sources
             if result in subgraph.kept and subgraph.type(result).dtype not in BYTES:
-                left |= made_of
+                excluded |= sources
         else:
-            left.update(*(near[i] for i in given if i in near and subgraph.type(i).dtype not in BYTES))
-    return {i for i, root in roots.items() if subgraph.type(i).dtype in BYTES and root not in left}
+            excluded.update(
+                *(sources_of[i] for i in operands if i in sources_of and subgraph.type(i).dtype not in BYTES)
+            )
+    return {i for i, root in roots.items() if subgraph.type(i).dtype in BYTES and root not in excluded}
 
 
 def _read_floats(edit: Edit, each: Stored, source: int) -> None:
@@ -107,10 +110,10 @@ def _read_floats(edit: Edit, each: Stored, source: int) -> None:
     at = each.steps[0]
     product = edit.subgraph.operations[at]
     inner = edit.subgraph.operations[each.steps[1]].outputs[0]
-    centred, written = source, []
+    centred, subtraction = source, []
     if each.zero:
         centred = edit.operand(Operand(evolve(edit.subgraph.type(source), data=None)))
         zero = edit.constant(np.array(each.zero, np.float32))
-        written = [Operation(Binary(BinaryKind.SUB), (source, zero), (centred,), product.location)]
+        subtraction = [Operation(Binary(BinaryKind.SUB), (source, zero), (centred,), product.location)]
     changed = tuple(centred if i == inner else i for i in product.inputs)
-    edit.replace(at, *written, evolve(product, inputs=changed))
+    edit.replace(at, *subtraction, evolve(product, inputs=changed))

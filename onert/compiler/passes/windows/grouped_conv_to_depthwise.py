@@ -23,20 +23,20 @@ def grouped_conv_to_depthwise(subgraph: Subgraph) -> Subgraph:
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
         op = operation.op
-        if isinstance(op, Conv2D) and op.output is None and _alone(subgraph, operation):
+        if isinstance(op, Conv2D) and op.output is None and _has_single_channel_groups(subgraph, operation):
             weight = subgraph.operands[operation.used[1]]
             assert weight.data is not None
             quantization = weight.type.quantization
             if quantization is not None and quantization.axis is not None:
                 quantization = evolve(quantization, axis=3)
-            turned = edit.constant(weight.data.array.transpose(3, 1, 2, 0).copy(), weight.type.dtype, quantization)
-            inputs = (operation.inputs[0], turned, *operation.inputs[2:])
+            filters = edit.constant(weight.data.array.transpose(3, 1, 2, 0).copy(), weight.type.dtype, quantization)
+            inputs = (operation.inputs[0], filters, *operation.inputs[2:])
             fields = asdict(op, recurse=False, filter=lambda attribute, _: attribute.name != "output")
             edit.replace(at, evolve(operation, op=DepthwiseConv2D(**fields), inputs=inputs))
     return edit.done()
 
 
-def _alone(subgraph: Subgraph, operation: Operation) -> bool:
+def _has_single_channel_groups(subgraph: Subgraph, operation: Operation) -> bool:
     types = subgraph.types(operation)
     x, weight = types.input(0), types.input(1)
     if weight.value is None or x.dtype.is_float != weight.dtype.is_float:

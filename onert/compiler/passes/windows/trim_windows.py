@@ -59,7 +59,7 @@ def _trim(edit: Edit, at: int, operation: Operation) -> None:
     types = edit.subgraph.types(operation)
     x, filters = types.input(0), types.input(1)
     first = FIRST[type(op)]
-    kept: list[slice] = [slice(None)] * first
+    slices: list[slice] = [slice(None)] * first
     changed: dict[str, int] = {}
     sides: list[tuple[int, int]] = []
     same = op.padding is Padding.SAME
@@ -68,17 +68,17 @@ def _trim(edit: Edit, at: int, operation: Operation) -> None:
         if inputs is None or size is None or is_symbolic(inputs):
             return  # explicit margins are unknown for this axis, but another axis may need them
         window = Window(size, getattr(op, f"stride_{name}"), getattr(op, f"dilation_{name}"), op.padding.along(axis))
-        start, stop, left, margins = _trimmed(window, inputs)
-        kept.append(slice(start, stop))
-        changed[f"dilation_{name}"] = left.dilation
+        start, stop, trimmed_window, margins = _trimmed(window, inputs)
+        slices.append(slice(start, stop))
+        changed[f"dilation_{name}"] = trimmed_window.dilation
         sides.append(margins)
-        same = same and evolve(left, padding=Padding.SAME).before(inputs) == margins[0]
-    if all(k in (slice(None), slice(0, n)) for k, n in zip(kept, filters.shape, strict=False)):
+        same = same and evolve(trimmed_window, padding=Padding.SAME).before(inputs) == margins[0]
+    if all(k in (slice(None), slice(0, n)) for k, n in zip(slices, filters.shape, strict=False)):
         return
     padding = Padding.SAME if same else Margins(tuple(sides)) if any(map(any, sides)) else Padding.VALID
     weight = edit.subgraph.operands[operation.used[1]]
     assert weight.data is not None
-    trimmed = edit.constant(weight.data.array[tuple(kept)].copy(), weight.type.dtype, weight.type.quantization)
+    trimmed = edit.constant(weight.data.array[tuple(slices)].copy(), weight.type.dtype, weight.type.quantization)
     changed_inputs = (operation.inputs[0], trimmed, *operation.inputs[2:])
     edit.replace(at, evolve(operation, op=evolve(op, padding=padding, **changed), inputs=changed_inputs))
 
@@ -95,9 +95,9 @@ def _trimmed(window: Window, inputs: int) -> tuple[int, int, Window, tuple[int, 
     start = min(live[0], before // window.dilation)
     front = before - start * window.dilation
     for stop in range(live[-1] + 1, window.size + 1):
-        left = evolve(window, size=stop - start, dilation=1 if stop - start == 1 else window.dilation)
-        margins = (front, max((outputs - 1) * window.stride + left.extent - inputs - front, 0))
-        left = evolve(left, padding=Margins((margins,)))
-        if left.outputs(inputs) == outputs:
-            return start, stop, left, margins
+        trimmed = evolve(window, size=stop - start, dilation=1 if stop - start == 1 else window.dilation)
+        margins = (front, max((outputs - 1) * window.stride + trimmed.extent - inputs - front, 0))
+        trimmed = evolve(trimmed, padding=Margins((margins,)))
+        if trimmed.outputs(inputs) == outputs:
+            return start, stop, trimmed, margins
     raise AssertionError("the untrimmed window must have as many outputs as before")

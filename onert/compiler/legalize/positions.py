@@ -36,10 +36,10 @@ def _one_hot(d: Draft, op: OneHot, types: CallTypes, operands: Sequence[int]) ->
     indices, _, on, off = operands
     indices = d.index(indices)
     at = normalize_axis(op.axis, types.output.rank)
-    own, depth = d.shape(indices), static(types.output.shape)[at]
-    numbers = d.numbers(depth, indices, (depth, *(1,) * (len(own) - at)))
-    hit = d.compared(ComparisonKind.EQUAL, d.reshaped(indices, *own[:at], 1, *own[at:]), numbers)
-    return [d.chosen(hit, d.reshaped(on), d.reshaped(off))]
+    shape, depth = d.shape(indices), static(types.output.shape)[at]
+    numbers = d.numbers(depth, indices, (depth, *(1,) * (len(shape) - at)))
+    equal = d.compared(ComparisonKind.EQUAL, d.reshaped(indices, *shape[:at], 1, *shape[at:]), numbers)
+    return [d.chosen(equal, d.reshaped(on), d.reshaped(off))]
 
 
 def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -52,20 +52,20 @@ def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands:
     sequence, batch = (normalize_axis(a, len(shape)) for a in (op.sequence_axis, op.batch_axis))
     lengths = d.reshaped(d.index(lengths), shape[batch], 1)
     time = d.numbers(shape[sequence], lengths, (1, shape[sequence]))
-    back = d.difference(d.difference(lengths, d.like(lengths, 1)), time)
-    there = d.chosen(d.compared(ComparisonKind.LESS, time, lengths), back, time)
-    there = d.sum(there, d.binary(BinaryKind.MINIMUM, lengths, d.like(lengths, 0)))
+    mirrored = d.difference(d.difference(lengths, d.like(lengths, 1)), time)
+    sources = d.chosen(d.compared(ComparisonKind.LESS, time, lengths), mirrored, time)
+    sources = d.sum(sources, d.binary(BinaryKind.MINIMUM, lengths, d.like(lengths, 0)))
     order = [batch, sequence, *(axis for axis in range(len(shape)) if axis not in (batch, sequence))]
-    found = d.gathered(d.transposed(x, order), there, 1, 1)
+    found = d.gathered(d.transposed(x, order), sources, 1, 1)
     return [d.transposed(found, [order.index(axis) for axis in range(len(shape))])]
 
 
 def _gather_elements(d: Draft, op: GatherElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Gather(Transpose(Slice(x)), Transpose(indices)), line by line along the axis, transposed back"""
     x, indices = operands
-    shape, wanted = d.shape(x), d.shape(indices)
+    shape, index_shape = d.shape(x), d.shape(indices)
     at, rank = normalize_axis(op.axis, len(shape)), len(shape)
-    x = d.part(x, [0] * rank, [n if axis == at else wanted[axis] for axis, n in enumerate(shape)])
+    x = d.part(x, [0] * rank, [n if axis == at else index_shape[axis] for axis, n in enumerate(shape)])
     order = [*(axis for axis in range(rank) if axis != at), at]
     found = d.gathered(d.transposed(x, order), d.transposed(d.index(indices), order), rank - 1, rank - 1)
     return [d.transposed(found, [order.index(axis) for axis in range(rank)])]
@@ -108,8 +108,8 @@ def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: 
     down, across = d.numbers(rows, lower, (rows, 1)), d.numbers(columns, upper, (columns,))
     sides = []
     for most, near, far in ((lower, across, down), (upper, down, across)):
-        inside = d.compared(ComparisonKind.LESS_EQUAL, d.difference(far, near), most)
-        sides.append(d.binary(BinaryKind.LOGICAL_OR, inside, d.compared(ComparisonKind.LESS, most, d.like(most, 0))))
+        in_band = d.compared(ComparisonKind.LESS_EQUAL, d.difference(far, near), most)
+        sides.append(d.binary(BinaryKind.LOGICAL_OR, in_band, d.compared(ComparisonKind.LESS, most, d.like(most, 0))))
     return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, *sides), x, d.like(x, 0))]
 
 
@@ -151,8 +151,8 @@ def _why_no_rows_of_bytes(op: EmbeddingLookup, types: CallTypes) -> str | None:
         return "the table is quantised per axis, and is not a constant of bytes"
     if table.quantization.block_size is None:
         return None if table.quantization.axis == 0 else "the table is quantised along an axis within its rows"
-    whole = table.quantization.axis == table.rank - 1 and not (table.shape[-1] or 0) % table.quantization.block_size
-    return None if whole else "the table's blocks do not make up its rows"
+    is_whole = table.quantization.axis == table.rank - 1 and not (table.shape[-1] or 0) % table.quantization.block_size
+    return None if is_whole else "the table's blocks do not make up its rows"
 
 
 def _rows_of_bytes(d: Draft, op: EmbeddingLookup, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -200,12 +200,12 @@ def _fake_quant(d: Draft, op: FakeQuant, types: CallTypes, operands: Sequence[in
 
 MOST_BUCKETS = 64
 """The most boundaries to compare every element with."""
-_COUNTED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
+_COMPARED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 
 
 def _why_no_buckets(op: Bucketize, types: CallTypes) -> str | None:
     x = types.input(0)
-    if x.dtype not in _COUNTED or x.quantization is not None:
+    if x.dtype not in _COMPARED or x.quantization is not None:
         return f"elements of {x.dtype.text} are compared in float64"
     count = len(op.boundaries)
     return None if count <= MOST_BUCKETS else f"there are {count} boundaries, expected at most {MOST_BUCKETS}"
@@ -223,8 +223,8 @@ def _buckets(d: Draft, op: Bucketize, types: CallTypes, operands: Sequence[int])
         x = d.cast(x, DType.INT64)
         edges = np.array([math.ceil(min(max(edge, -(2.0**40)), 2.0**40)) for edge in op.boundaries])
     below = d.compared(ComparisonKind.LESS, d.reshaped(x, *shape, 1), d.constant(edges))
-    counted = d.cast(d.unary(UnaryKind.LOGICAL_NOT, below), DType.INT32)
-    return [d.reduced(Reduction.SUM, counted, (len(shape),))]
+    reached = d.cast(d.unary(UnaryKind.LOGICAL_NOT, below), DType.INT32)
+    return [d.reduced(Reduction.SUM, reached, (len(shape),))]
 
 
 def _not_below(edge: float) -> np.float32:
@@ -238,11 +238,11 @@ MOST_SUMMANDS = 16
 """The most operands of one sum."""
 
 
-def _why_not_many(op: AddN, types: CallTypes) -> str | None:
+def _why_not_add_n(op: AddN, types: CallTypes) -> str | None:
     return None if len(types.inputs) > MOST_SUMMANDS else f"it has at most {MOST_SUMMANDS} inputs"
 
 
-def _many(d: Draft, op: AddN, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _add_n(d: Draft, op: AddN, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """AddN(AddN(first ..), others ..), in order"""
     total, rest = operands[0], list(operands[1:])
     while rest:
@@ -265,5 +265,5 @@ DECOMPOSITIONS = {
     EmbeddingLookup: (Decomposition(_why_no_rows_of_bytes, _rows_of_bytes),),
     FakeQuant: (Decomposition(only_float32, _fake_quant),),
     Bucketize: (Decomposition(_why_no_buckets, _buckets),),
-    AddN: (Decomposition(_why_not_many, _many),),
+    AddN: (Decomposition(_why_not_add_n, _add_n),),
 }
