@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.writing import network, write_models
 from float_layers import NONE, RELU, WINDOW, Kinds, Tensor
-from later_networks import LATER
+from newer_networks import LATER
 
 from onert.ir import DType
 

@@ -10,7 +10,7 @@ import pytest
 
 from onert.serve import Server
 from onert.serve.protocol.messages import SERVICE, message
-from serve.asking import IMAGE, SCORES, X
+from serve.http_requests import IMAGE, SCORES, X
 from serve.test_http import expected_scores
 
 client = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed")

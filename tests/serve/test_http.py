@@ -18,8 +18,8 @@ import onert
 from onert.host import DeviceConfig, HostManager
 from onert.serve import Server
 from onert.serve.http.connection import WholeAnswer
-from serve.asking import IMAGE, INFER, SCORES, X, answer, ask, exchange, request, right
 from serve.conftest import DIGITS, FREE
+from serve.http_requests import IMAGE, INFER, SCORES, X, answer, ask, exchange, request, right
 
 client = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
 

@@ -17,8 +17,8 @@ from resident import current
 
 from onert.host import DeviceConfig, HostManager
 from onert.serve import ServeConfig, Server
-from serve.asking import IMAGE, INFER, answer, ask, exchange, request, right
 from serve.conftest import DIGITS
+from serve.http_requests import IMAGE, INFER, answer, ask, exchange, request, right
 
 LENGTH = "Inference-Header-Content-Length"
 LIMITS = ServeConfig(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from onert.serve import Server
-from serve.asking import IMAGE, INFER, SCORES, ask, exchange, request
 from serve.browser import Browser, executable
+from serve.http_requests import IMAGE, INFER, SCORES, ask, exchange, request
 
 
 @pytest.fixture(scope="module")

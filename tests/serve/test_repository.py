@@ -16,8 +16,8 @@ from shared_material import REPOSITORY
 
 from onert.host import ConfigurationError, DeviceConfig, HostManager
 from onert.serve import ServeConfig, Server
-from serve.asking import INFER, ask, right
 from serve.conftest import DIGITS
+from serve.http_requests import INFER, ask, right
 
 HTTP = ServeConfig(http_port=0, grpc_port=None)
 FLOAT = REPOSITORY / "nnpackage" / "examples" / "digits_float"

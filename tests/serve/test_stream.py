@@ -21,8 +21,8 @@ from onert.ir import Package
 from onert.serve import ServeConfig, Server
 from onert.serve.protocol.messages import message
 from onert.serve.repository import READY, Loading, ModelState
-from serve.asking import IMAGE, SCORES, X, ask
 from serve.conftest import DIGITS
+from serve.http_requests import IMAGE, SCORES, X, ask
 from serve.test_http import expected_scores
 
 grpc = pytest.importorskip("grpc", reason="grpcio is not installed")

@@ -19,8 +19,8 @@ from patience import PATIENCE
 from onert.host import HostManager
 from onert.serve import ServeConfig, Server
 from onert.tools.serve import main, named_models
-from serve.asking import INFER, answer, ask, request, right
 from serve.conftest import DIGITS
+from serve.http_requests import INFER, answer, ask, request, right
 
 FREE = ServeConfig(http_port=0, grpc_port=0)
 BODY = json.dumps(right()).encode()
