@@ -20,9 +20,9 @@ from .residents import DeviceConstants
 if TYPE_CHECKING:
     from onert.ir.symbolic.instructions import Instructions
 
-WORK_OF_A_CALL = 1_500_000
+WORK_PER_CALL = 1_500_000
 """The cost of an executor's call of an empty subgraph, in equivalent additions."""
-WORK_OF_A_HANDED_BYTE = 50
+WORK_PER_ARGUMENT_BYTE = 50
 """The cost per byte of the subgraph's arguments, in equivalent additions."""
 
 

@@ -8,11 +8,11 @@ from .request import bundle
 
 if TYPE_CHECKING:
     from .load import Bundle, load_bundle
-    from .wanted import Files
+    from .request_types import Files
 
 __all__ = ["Bundle", "Files", "bundle", "load_bundle"]
 
 __getattr__ = later(
     __name__,
-    {"Bundle": "onert.bundle.load", "Files": "onert.bundle.wanted", "load_bundle": "onert.bundle.load"},
+    {"Bundle": "onert.bundle.load", "Files": "onert.bundle.request_types", "load_bundle": "onert.bundle.load"},
 )

@@ -21,8 +21,8 @@ from .layers import facts
 from .macros import AREAS
 from .names import apart, identifier, symbol, why_taken
 from .plan import Plan, plan
+from .request_types import Api, Files, Request, Source
 from .variables import ALIGNMENT
-from .wanted import Api, Files, Request, Source
 from .write import write_all
 
 BACKEND = "llvm"
@@ -31,9 +31,9 @@ _PARTS = ("config", "reset", "stop", "verify", "content_id", "weights", "hook", 
 """Suffixes of the names of a bundle's symbols other than entry points."""
 
 
-def write(source: Source | Mapping[str, Source], directory: Path, wanted: Request) -> Files:
+def write(source: Source | Mapping[str, Source], directory: Path, request: Request) -> Files:
     """Write the requested bundle. Raises CompileError or BackendError if that is impossible."""
-    return _written(_programs(source, wanted), directory, wanted, _name(source, wanted.name))
+    return _written(_programs(source, request), directory, request, _name(source, request.name))
 
 
 def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
@@ -53,21 +53,21 @@ def _symbol(option: str, name: str) -> str:
     return name
 
 
-def _programs(source: Source | Mapping[str, Source], wanted: Request) -> dict[str, Program]:
+def _programs(source: Source | Mapping[str, Source], request: Request) -> dict[str, Program]:
     """Programs by the symbols of their entry points."""
     for given in source.values() if isinstance(source, Mapping) else (source,):
         _require_source(given)
-    name = _name(source, wanted.name)
+    name = _name(source, request.name)
     if isinstance(source, Mapping):
         if not source:
             raise CompileError("no program is given to bundle, expected at least one")
-        return {_symbol("an entry point", key): _program(given, wanted, None) for key, given in source.items()}
-    if len(wanted.signatures) < 2:
-        symbol = _symbol("entry", wanted.entry) if wanted.entry is not None else name
-        return {symbol: _program(source, wanted, next(iter(wanted.signatures), None))}
+        return {_symbol("an entry point", key): _program(given, request, None) for key, given in source.items()}
+    if len(request.signatures) < 2:
+        symbol = _symbol("entry", request.entry) if request.entry is not None else name
+        return {symbol: _program(source, request, next(iter(request.signatures), None))}
     found: dict[str, Program] = {}
-    for key in wanted.signatures:
-        found[apart(f"{wanted.entry or name}_{identifier(key)}", found)] = _program(source, wanted, key)
+    for key in request.signatures:
+        found[apart(f"{request.entry or name}_{identifier(key)}", found)] = _program(source, request, key)
     return found
 
 
@@ -78,19 +78,19 @@ def _require_source(given: object) -> None:
         raise CompileError(f"bundle is given a {type(given).__name__}, expected a package or a program{loaded}")
 
 
-def _program(source: Source, wanted: Request, signature: str | None) -> Program:
+def _program(source: Source, request: Request, signature: str | None) -> Program:
     """The program of one entry point; a package is compiled for the bundle's backend, without generating code."""
     if isinstance(source, Program):
         if signature is not None:
             raise CompileError("signatures can only be chosen from a package, not from a program")
-        if not wanted.shapes:
+        if not request.shapes:
             return source
-        return source.specialize({_position(source.inputs, key): shape for key, shape in wanted.shapes.items()})
+        return source.specialize({_position(source.inputs, key): shape for key, shape in request.shapes.items()})
     backends = (_Unmade(load_backend(BACKEND)), load_backend("reference"), load_backend("builtin"))
     options = Options(
         backends=tuple(backend.name for backend in backends[:2]),
         signature=signature,
-        input_shapes=wanted.shapes,
+        input_shapes=request.shapes,
         num_threads=1,
     )
     return compiler.compile(evolve(source, config={}), options, backends)
@@ -131,24 +131,24 @@ def _position(infos: Listed[TensorInfo], key: int | str) -> int:
     return found
 
 
-def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, name: str) -> Files:
+def _written(programs: Mapping[str, Program], directory: Path, request: Request, name: str) -> Files:
     _require_apart(name, programs)
     backend = load_backend(BACKEND)
     if not isinstance(backend, EmitsObject):
         raise CompileError(f"backend {backend.name} cannot produce object files")
-    options = Options(num_threads=wanted.threads, precision=wanted.precision)
-    planned = plan(programs, backend, options, wanted.overlap, share=wanted.share)
-    static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
-    blueprint = _blueprint(name, planned, wanted, dynamic)
+    options = Options(num_threads=request.threads, precision=request.precision)
+    planned = plan(programs, backend, options, request.overlap, share=request.share)
+    static, dynamic = request.api is not Api.DYNAMIC, request.api is not Api.STATIC
+    blueprint = _blueprint(name, planned, request, dynamic)
     made = backend.emit_object(blueprint, options.settings)
     layers = tuple(facts(planned, made.layers))
-    named = layers if wanted.steps or wanted.instrument else ()
+    named = layers if request.steps or request.instrument else ()
     contents: dict[str, bytes] = {
         "o": made.code,
-        **({} if wanted.embed_weights else {"weights": made.constants}),
+        **({} if request.embed_weights else {"weights": made.constants}),
         "h": header(name, planned, made, blueprint, named).encode(),
     }
-    if static and not wanted.embed_weights:
+    if static and not request.embed_weights:
         contents["weights.bin"] = made.constants
         contents["weights.txt"] = initializer(made.constants).encode()
     suffixes = {"asm": "s", "ir": "ll"}
@@ -178,19 +178,19 @@ def _require_apart(name: str, entries: Collection[str]) -> None:
             raise OptionError("entry", f"is {entry!r}, which is the name of {own[entry]}")
 
 
-def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -> Blueprint:
+def _blueprint(name: str, planned: Plan, request: Request, configuration: bool) -> Blueprint:
     return Blueprint(
         name,
         planned.entries,
         tuple(dict.fromkeys(variable.symbol for variable in planned.variables)),
         planned.mutable_bytes,
         planned.activation_bytes,
-        wanted.target,
+        request.target,
         ALIGNMENT,
         configuration,
-        wanted.listings,
-        wanted.steps,
-        wanted.instrument,
-        wanted.embed_weights,
-        wanted.report,
+        request.listings,
+        request.steps,
+        request.instrument,
+        request.embed_weights,
+        request.report,
     )

@@ -9,8 +9,8 @@ from onert.backend import Blueprint, ObjectCode
 from .declarations import functions
 from .macros import describe, macros, quoted
 from .plan import Plan
+from .request_types import LayerFacts
 from .variables import ALIGNMENT
-from .wanted import LayerFacts
 
 _COMMON = """\
 #ifndef _GLOW_BUNDLE_COMMON_DEFS

@@ -8,7 +8,7 @@ from onert.backend import Layer
 from onert.ir import Subgraph
 
 from .plan import Plan
-from .wanted import LayerFacts
+from .request_types import LayerFacts
 
 _PRODUCTS = ("contraction", "recurrent")
 """Families of operations that multiply and accumulate."""

@@ -11,8 +11,8 @@ from onert.ir import DType
 
 from .names import apart, identifier
 from .plan import Plan
+from .request_types import LayerFacts
 from .variables import ALIGNMENT, Role, Variable
-from .wanted import LayerFacts
 
 C_TYPES = {
     DType.FLOAT32: "float",

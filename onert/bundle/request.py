@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from onert.ir.process import imports
 
 if TYPE_CHECKING:
-    from .wanted import Api, Files, Source
+    from .request_types import Api, Files, Source
 
 
 def bundle(
@@ -55,7 +55,7 @@ def bundle(
     Raises CompileError if the model cannot be bundled, and BackendError for an unknown target. No files are left behind
     on failure.
     """
-    wanted = imports.module("onert.bundle.wanted").request(
+    request = imports.module("onert.bundle.request_types").request(
         name=name,
         entry=entry,
         api=api,
@@ -76,5 +76,5 @@ def bundle(
         share=share,
         report=report,
     )
-    files: Files = imports.module("onert.bundle.emit").write(source, Path(directory), wanted)
+    files: Files = imports.module("onert.bundle.emit").write(source, Path(directory), request)
     return files

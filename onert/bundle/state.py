@@ -72,8 +72,11 @@ def undoing(
         roots[len(operands)] = roots.get(made, made)
         op = operation.op
         assert isinstance(op, Update)
-        given = [part if i == op.given else operand for i, operand in enumerate(op.with_places(operation.used, places))]
-        operations.append(Operation(op.restoring, (made, *given[1:]), (len(operands),), f"undoing {operation}"))
+        given = [
+            part if i == op.update_index else operand
+            for i, operand in enumerate(op.with_places(operation.used, places))
+        ]
+        operations.append(Operation(op.undo, (made, *given[1:]), (len(operands),), f"undoing {operation}"))
         operands.append(Operand(graph.type(made)))
     added = tuple(range(len(graph.operations), len(operations)))
     if not added:

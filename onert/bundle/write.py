@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from onert.ir import CompileError
-from onert.ir.process.replacing import written
+from onert.ir.process.replacing import write_new
 
 
 def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -21,7 +21,7 @@ def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for content in contents.values():
-            begun.append(written(directory, (content,)))
+            begun.append(write_new(directory, (content,)))
         paths = [directory / name for name in contents]
         for path in paths:
             if path.is_dir():

@@ -77,7 +77,7 @@ class SharedArena:
         """Let a tenant run. Raises ExecutionError in the wrong thread, or while another tenant runs."""
         self._require_thread()
         try:
-            self._turns.attempt(run)
+            self._turns.try_run(run)
         except BusyError:
             refused = True
         else:

@@ -73,28 +73,28 @@ def copied(array: Array, info: TensorInfo) -> Array:
         raise ExecutionError(f"not enough memory for a copy of output {info.name!r}, {array.nbytes} bytes") from error
 
 
-Usual = tuple[str, int, Array]
+Input = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> tuple[Sequence[Array] | None, bool]:
-    """The given arrays in the order of `usual`, and whether their shapes are those of their buffers.
+def given_again(run_inputs: Sequence[Input], inputs: Any, count: int) -> tuple[Sequence[Array] | None, bool]:
+    """The given arrays in the order of `run_inputs`, and whether their shapes are those of their buffers.
 
     None instead of the arrays if they are not for the same `count` inputs as before, or differ from their buffers in
     more than the shape. This spares small models the full check of their inputs before each run.
     """
-    if not usual:
+    if not run_inputs:
         return None, False
     if type(inputs) is dict:
-        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in usual]
-    elif (type(inputs) is list or type(inputs) is tuple) and len(usual) == count:
+        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in run_inputs]
+    elif (type(inputs) is list or type(inputs) is tuple) and len(run_inputs) == count:
         arrays = inputs
     else:
         return None, False
-    if len(inputs) != len(usual):
+    if len(inputs) != len(run_inputs):
         return None, False
     same = True
-    for at, (_, _, mine) in enumerate(usual):
+    for at, (_, _, mine) in enumerate(run_inputs):
         array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
             return None, False

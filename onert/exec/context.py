@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from onert.backend import Program, Stretch
-from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
+from onert.backend.program import WORK_PER_ARGUMENT_BYTE, WORK_PER_CALL
 from onert.exec.frames.frame import Frame, Watch
 from onert.ir import Array, ExecutionError
 from onert.ir.process.budget import MAX_CALL_DEPTH
@@ -166,7 +166,7 @@ class Context:
         if self._depth > MAX_CALL_DEPTH:
             raise ExecutionError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
         handed = sum(array.nbytes for array in inputs)
-        work = WORK_OF_A_CALL + WORK_OF_A_HANDED_BYTE * handed + self._instance.program.routines[subgraph].work
+        work = WORK_PER_CALL + WORK_PER_ARGUMENT_BYTE * handed + self._instance.program.routines[subgraph].work
         self._instance.meter.spend(work)
         idle = self._idle.setdefault(subgraph, [])
         try:

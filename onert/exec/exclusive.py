@@ -156,7 +156,7 @@ class Serial:
         """Do the work once no other thread is doing any."""
         self._exclusive.call_next(work)
 
-    def attempt(self, work: Callable[[], object]) -> None:
+    def try_run(self, work: Callable[[], object]) -> None:
         """Do the work now. Raises BusyError if other work is being done."""
         self._exclusive.call(work)
 

@@ -17,7 +17,7 @@ from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
-from .arguments import Usual, copied, elements, given_again, is_in_place, named, position_of, require_holds, whole_shape
+from .arguments import Input, copied, elements, given_again, is_in_place, named, position_of, require_holds, whole_shape
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
@@ -130,7 +130,7 @@ class Execution:
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
         own = {i: shapes.static(inputs[i].shape) for i in setup.given if i in self._opened}
-        changed, lent = {**setup.fit.shapes, **own, **wanted}, setup.lent()
+        changed, buffers = {**setup.fit.shapes, **own, **wanted}, setup.buffers()
         try:
             made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
             made.take_over(setup, setup.given - wanted.keys())
@@ -138,7 +138,7 @@ class Execution:
             self._runner.setup = made
         except BaseException:
             if self._runner.setup is setup:  # its frame may have begun to change to other lengths
-                setup.lend(lent)
+                setup.restore_buffers(buffers)
             raise
         if isinstance(self._arena, SharedArena):
             self._arena.leave(setup.instance)
@@ -182,7 +182,7 @@ class Execution:
         if setup.own_outputs:
             require_apart(f"input {setup.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
-        setup.usual = ()  # so that the next run sets the input even if this is interrupted
+        setup.run_inputs = ()  # so that the next run sets the input even if this is interrupted
         setup.given.discard(position)  # until it is completely set
         setup.copied.pop(position, None)
         operand = setup.input(position)
@@ -309,9 +309,9 @@ class Execution:
         """Set inputs by name or in order, run once, and return all outputs by name as new arrays."""
         self._idle()
         setup = self._runner.setup
-        arrays, same = given_again(setup.usual, inputs, len(self._base.inputs))
+        arrays, same = given_again(setup.run_inputs, inputs, len(self._base.inputs))
         if same and arrays is not None and not setup.copied:
-            for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
+            for (_, operand, mine), array in zip(setup.run_inputs, arrays, strict=True):
                 mine[...] = array  # faster than `copyto`
                 setup.frame.put(operand, mine)
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
@@ -326,7 +326,7 @@ class Execution:
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
         setup = self._runner.setup
-        usual: list[Usual] = []
+        run_inputs: list[Input] = []
         for position, array in sorted(found.items()):
             operand = setup.input(position)
             setup.copied.pop(position, None)
@@ -336,9 +336,9 @@ class Execution:
                 mine = setup.own_input(position)
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
-                usual.append((infos[position].name, operand, mine))
+                run_inputs.append((infos[position].name, operand, mine))
             setup.given.add(position)
-        setup.usual = tuple(usual) if len(usual) == len(found) else ()
+        setup.run_inputs = tuple(run_inputs) if len(run_inputs) == len(found) else ()
 
     def reset_variables(self) -> None:
         """Reset all state: variables, tables, random generators."""

@@ -97,15 +97,15 @@ class _Kept:
 
     def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
         """Copy all inputs into the frame's own memory, for the runs of a setup."""
-        usual = []
+        run_inputs = []
         for array, (name, operand, tensor) in zip(arrays, self._named, strict=True):
             mine = tensor.view
             mine[...] = array
             if not tensor.is_own:
                 self.frame.put(operand, mine)
-            usual.append((name, operand, mine))
+            run_inputs.append((name, operand, mine))
         setup.given.update(self._all)
-        setup.usual = usual
+        setup.run_inputs = run_inputs
 
 
 class Lengths:
@@ -166,7 +166,7 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        shapes, before = list(map(_SHAPE, arrays)), setup.usual
+        shapes, before = list(map(_SHAPE, arrays)), setup.run_inputs
         try:
             kept, lengths = now, now.lengths(shapes) if self._seen.get(tuple(shapes), now) is now else None
             if lengths is None or not now.frame.become(lengths):
@@ -178,7 +178,9 @@ class Lengths:
             if kept is not now:
                 setup = self._setup_of(kept, lengths)
         except BaseException:
-            setup.lend([(operand, mine) for _, operand, mine in before])  # the frame may have begun to change
+            setup.restore_buffers(
+                [(operand, mine) for _, operand, mine in before]
+            )  # the frame may have begun to change
             raise
         runner.unready = True
         setup.go_on()

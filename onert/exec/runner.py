@@ -14,7 +14,7 @@ from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
 from onert.ir.value import ByIdentity
 
-from .arguments import Usual, copied
+from .arguments import Input, copied
 from .context import Instance
 from .exclusive import Body
 from .memory_overlap import is_same
@@ -67,7 +67,7 @@ class Setup(ByIdentity):
     """A program with its memory, and what its user set: the positions of inputs in `given`; source and target of inputs
     `copied` before each run; the execution's buffers for these in `own_inputs`; outputs with a user's buffer in
     `own_outputs`; whether a run has begun, so that outputs have elements, in `ran`; the inputs that the last `run`
-    copied in `usual`. `outdated` says why inputs set before a change of shapes must be set again.
+    copied in `run_inputs`. `outdated` says why inputs set before a change of shapes must be set again.
     """
 
     fit: Fit
@@ -80,7 +80,7 @@ class Setup(ByIdentity):
     own_inputs: dict[int, Array] = Factory(dict)
     own_outputs: set[int] = Factory(set)
     ran: bool = False
-    usual: Sequence[Usual] = ()
+    run_inputs: Sequence[Input] = ()
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -105,7 +105,7 @@ class Setup(ByIdentity):
         """Forget all inputs, and that there was a run."""
         self.ran = False
         self.outdated = ""
-        self.usual = ()
+        self.run_inputs = ()
         self.given.clear()
         self.copied.clear()
         self.own_inputs.clear()
@@ -121,14 +121,14 @@ class Setup(ByIdentity):
                 if i in before.copied:
                     self.copied[i] = before.copied[i]
 
-    def lent(self) -> tuple[tuple[int, Array | None], ...]:
+    def buffers(self) -> tuple[tuple[int, Array | None], ...]:
         """The buffers, by operand, of set inputs and of outputs with a user's buffer."""
         operands = (*map(self.input, self.given), *map(self.output, self.own_outputs))
         return tuple((operand, self.frame.tensors[operand].buffer) for operand in operands)
 
-    def lend(self, lent: Iterable[tuple[int, Array | None]]) -> None:
+    def restore_buffers(self, buffers: Iterable[tuple[int, Array | None]]) -> None:
         """Restore these buffers."""
-        for operand, array in lent:
+        for operand, array in buffers:
             self.frame.place(operand, array)
 
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:

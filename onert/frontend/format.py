@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from onert.ir import Package, Subgraphs
-from onert.ir.content import Content, Held, Models, Source
+from onert.ir.content import Content, InMemory, Models, Source
 from onert.ir.value import Value
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def single_model_format(
 
     def load(data: Data, path: Path | None) -> Package:
         model, alone = read(data, path)
-        return package_of(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
+        return package_of(Content(InMemory(data), lambda _: (model,)) if alone else (model,), path)
 
     def unread(source: Source, path: Path | None) -> Package | None:
         return package_of(Content(source, lambda data: load(data, path).models), path) if self_contained(path) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import evolve
 
 from onert.ir import ModelError, Package
-from onert.ir.content import Held, Source
+from onert.ir.content import InMemory, Source
 from onert.ir.process import imports
 
 from .files import is_directory, open_file, reason
@@ -59,7 +59,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     path = source if isinstance(source, Path) else None
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
     try:
-        content = Held(source) if isinstance(source, bytes) else _content(source)
+        content = InMemory(source) if isinstance(source, bytes) else _content(source)
         head = content.part(0, HEAD)
         format_, refusals = _format_of(head, path)
         if format_ is not None:
@@ -99,4 +99,4 @@ def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str
 
 def _content(path: Path) -> Source:
     """The content of a file; empty for a directory."""
-    return Held(b"") if is_directory(path) else open_file(path)
+    return InMemory(b"") if is_directory(path) else open_file(path)

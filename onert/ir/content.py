@@ -4,9 +4,9 @@ A model file is never mapped: another process could truncate a mapped file, whic
 changes the weights. Content is read into a private copy from a file that stays open, so replacing or removing the file
 does not change what was loaded.
 
-A file of more than `HELD` bytes whose content was seen before need not be read to be recognised. Its digest is either
-supplied by a caller that caches digests under `Content.state` (`recognise`), or computed while the file is streamed. If
-its content is needed later, it is read then, and refused unless it still has that digest.
+A file of more than `READ_AT_ONCE` bytes whose content was seen before need not be read to be recognised. Its digest is
+either supplied by a caller that caches digests under `Content.state` (`recognise`), or computed while the file is
+streamed. If its content is needed later, it is read then, and refused unless it still has that digest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .subgraph import Subgraphs
 
 Models = tuple[Subgraphs, ...]
 
-HELD = 1 << 20
+READ_AT_ONCE = 1 << 20
 """Files of at most this many bytes are read when they are opened."""
 _ENDS = 1 << 12
 _PIECE = 1 << 18
@@ -76,7 +76,7 @@ class Source(Protocol):
         """All bytes, in memory that no other process can change. Raises ModelError if they do not match `digest`."""
 
 
-class Held:
+class InMemory:
     """Content that is in memory."""
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -153,7 +153,7 @@ _CHANGED = "the file was written to after it was loaded; load it again"
 def opened(descriptor: int) -> Source:
     """The content of an open file, which is closed when nothing refers to the content any more."""
     file = File(descriptor, os.fstat(descriptor).st_size)
-    return Held(file.data) if file.size <= HELD else file
+    return InMemory(file.data) if file.size <= READ_AT_ONCE else file
 
 
 class Content:
@@ -161,13 +161,13 @@ class Content:
 
     The content alone determines the models: contents with equal digests have equal models. `preparation` is the time in
     seconds that was needed before the models could be compiled, a part of the cost of compiling them again. `known`
-    says whether equal content was compiled before; None if that was not looked up. `kept` is what the cache recorded
-    about the program that it stored last for this content.
+    says whether equal content was compiled before; None if that was not looked up. `last_program` is what the cache
+    recorded about the program that it stored last for this content.
     """
 
     preparation = 0.0
     known: bool | None = None
-    kept = b""
+    last_program = b""
 
     def __init__(self, source: Source, read: Callable[[memoryview], Models]) -> None:
         self._source = source

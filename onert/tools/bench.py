@@ -28,7 +28,7 @@ from .contest import Contestant, contest
 from .exits import UsageError, ended
 from .inputs import random
 from .model_report.times.machine import machine
-from .open_shapes import Given, compiled_with
+from .open_shapes import InputShapes, compiled_with
 from .options import add_threads, option
 from .peers import PEERS, PeerError, Prepared
 
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def prepare_onert(
-    path: Path, threads: int, options: argparse.Namespace, known: dict[Path, Given]
+    path: Path, threads: int, options: argparse.Namespace, known: dict[Path, InputShapes]
 ) -> tuple[Prepared, list[Any]]:
     """onert ready to run, and its random inputs. Shapes chosen for dynamic inputs are recorded in `known`."""
     chosen: dict[str, Any] = {"num_threads": threads, "precision": options.precision, "tune": options.tune}
@@ -82,7 +82,7 @@ def prepare_onert(
         chosen["backends"] = backend_names(options.backends)
     given = shapes(options.shape_prepare, "--shape_prepare")
 
-    def compiled(taken: Given) -> tuple[onert.Program, onert.Execution, float]:
+    def compiled(taken: InputShapes) -> tuple[onert.Program, onert.Execution, float]:
         start = time.perf_counter()
         program = onert.compile(package, input_shapes=taken, **chosen)
         execution = onert.Execution(program)
@@ -108,7 +108,7 @@ def prepare_onert(
 
 def measure(path: Path, threads: int, options: argparse.Namespace) -> list[Row]:
     """Measure a model: onert's row first, then a row for each peer."""
-    known: dict[Path, Given] = {}
+    known: dict[Path, InputShapes] = {}
     mine, inputs = prepare_onert(path, threads, options, known)
     runs: list[tuple[str, Prepared]] = [("onert", mine)]
     missing: list[Row] = []

@@ -34,7 +34,7 @@ from .reports.progress import Progress
 from .reports.slowness import runs_slowly, slowness
 from .running.answering import Answers, as_json, lines_of
 from .running.choosing import choices, compiled, generated, loaded, measured_backends, shapes_to_run
-from .running.giving import feed
+from .running.feeding import feed
 from .running.rounds import Outcome, outcomes, record_ranges
 
 

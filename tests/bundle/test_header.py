@@ -17,7 +17,7 @@ import onert
 from onert.backend import TensorInfo
 from onert.bundle.macros import C_TYPES
 from onert.bundle.names import identifier
-from onert.bundle.wanted import Files
+from onert.bundle.request_types import Files
 from onert.ir import Constant, DType, Package, Quantization, Resource, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind

@@ -144,7 +144,7 @@ def test_writing_to_a_small_file_does_not_change_the_loaded_package(tmp_path: Pa
 
 
 def test_a_large_file_written_to_after_loading_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "HELD", 1000)
+    monkeypatch.setattr(content, "READ_AT_ONCE", 1000)
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     compiled(onert.load(path))
@@ -194,7 +194,7 @@ def test_no_key_is_computed_before_the_first_program_if_the_cache_is_empty(monke
 
 
 def test_an_unchanged_file_is_not_read_for_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "HELD", 16)
+    monkeypatch.setattr(content, "READ_AT_ONCE", 16)
     path = tmp_path / "model.tflite"
     path.write_bytes(FILE.read_bytes())
     digested: list[int] = []
@@ -273,5 +273,5 @@ def test_a_program_whose_entry_is_gone_after_prefetching_is_compiled(reads: Read
 def test_an_invalid_note_of_the_last_program_prefetches_nothing(note: bytes) -> None:
     package = onert.load(FILE)
     assert package.content is not None
-    package.content.kept = note
+    package.content.last_program = note
     assert serialize.prefetch(package) is None

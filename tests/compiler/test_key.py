@@ -18,7 +18,7 @@ from onert.compiler.options import Options
 from onert.compiler.program_cache import key
 from onert.compiler.program_cache import lookup as programs
 from onert.ir import Array, Constant, Package
-from onert.ir.content import Content, Held
+from onert.ir.content import Content, InMemory
 from onert.ir.package import Connection, Port
 from onert_llvm.target import isa
 
@@ -179,16 +179,16 @@ def test_the_whole_content_of_a_file_is_part_of_the_key(name: str, cached: Cache
 
 def test_a_file_whose_outline_is_not_cached_is_not_digested(cached: Cached, monkeypatch: pytest.MonkeyPatch) -> None:
     digested: list[str] = []
-    found = Held.digest._compute
-    monkeypatch.setattr(Held, "digest", property(lambda held: digested.append("") or found(held)))
+    found = InMemory.digest._compute
+    monkeypatch.setattr(InMemory, "digest", property(lambda held: digested.append("") or found(held)))
     cached.facts(onert.load(FILE.read_bytes()))
     assert digested  # to store its program
     digested.clear()
     monkeypatch.setattr(programs, "WORTH_CACHING", 1e9)
     cached.facts(onert.load(FILE.read_bytes() + bytes(64)))
     assert not digested
-    other = Content(Held(bytes(10)), lambda _: ())
-    assert other.outline != Content(Held(bytes(11)), lambda _: ()).outline
+    other = Content(InMemory(bytes(10)), lambda _: ())
+    assert other.outline != Content(InMemory(bytes(11)), lambda _: ()).outline
 
 
 @pytest.mark.parametrize("name", ["first.tflite", "second.tflite"])

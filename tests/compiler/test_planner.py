@@ -11,12 +11,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onert.backend.planner import PLANNERS, Claims
+from onert.backend.planner import PLANNERS, PlanningProblem
 from onert.backend.planner.antichain import heaviest_antichain
 from onert.backend.planner.best import CANDIDATES, EFFORT, ORDERS, _plans, _promoted
-from onert.backend.planner.claims import Neighbours, height, lowest_gap, neighbours, tightest_gap
 from onert.backend.planner.liveness import Lifetimes
 from onert.backend.planner.orders import by_breadth
+from onert.backend.planner.problem import Neighbours, height, lowest_gap, neighbours, tightest_gap
 
 FITS = (lowest_gap, tightest_gap)
 
@@ -31,13 +31,13 @@ TENSORS = st.lists(
 )
 
 
-def claimed(tensors: list[Tensor], alignment: int = 16) -> Claims:
+def claimed(tensors: list[Tensor], alignment: int = 16) -> PlanningProblem:
     first, last, sizes = (np.array([t[k] for t in tensors], np.int64) for k in range(3))
     sizes = (sizes + alignment - 1) // alignment * alignment
     alive = Lifetimes(first, last)
     near = neighbours(sizes, alive.overlaps, 1 << 30)
     assert near is not None
-    return Claims(sizes.tolist(), alignment, first, last, near, alive.peak(sizes))
+    return PlanningProblem(sizes.tolist(), alignment, first, last, near, alive.peak(sizes))
 
 
 def planned(tensors: list[Tensor], planner: str, alignment: int = 16) -> tuple[list[int], int]:
@@ -123,7 +123,7 @@ def test_the_best_plan_meets_the_bound_in_a_case_where_wic_misses_it() -> None:
     assert height(claims, PLANNERS["WIC"](claims)) > 9 * unit
 
 
-def drawn(seed: int) -> Claims:
+def drawn(seed: int) -> PlanningProblem:
     """About ten tensors of up to 128 bytes."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(8, 16))

@@ -90,9 +90,9 @@ def _model(metadata_bytes: bytes, files: dict[str, str]) -> bytes:
 
 
 def _read(content: bytes) -> ModelMetadata:
-    from onert.ir.content import Content, Held
+    from onert.ir.content import Content, InMemory
 
-    return metadata(onert.Package(Content(Held(content), lambda _: ())))
+    return metadata(onert.Package(Content(InMemory(content), lambda _: ())))
 
 
 def _file(name: str, kind: int, locale: str = "") -> dict[int, Any]:

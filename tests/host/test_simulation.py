@@ -17,7 +17,7 @@ import onert
 from host.dividing import layers
 from onert.host import BatchConfig, ConfigurationError, DeviceConfig, HostConfig
 from onert.host.placement import Wanted
-from onert.host.simulation import Outcome, Station, Stream, Workload, fewest, places, simulate
+from onert.host.simulation import Outcome, Station, Stream, Workload, fewest, simulate
 from onert.host.simulation.constant import applies, worked_out
 from onert.host.simulation.events import Events
 from onert.host.simulation.networks import Link, Timing, described, workload
@@ -86,7 +86,7 @@ def test_the_choice_among_many_devices_matches_that_among_few(seed: int, monkeyp
     arrivals = Stream(4.0, 2000, seed=seed).arrivals()
     found = Workload("n", (Station("n", tuple(range(6)), {1: tuple(times)}),), arrivals)
     few = by_events(found)
-    monkeypatch.setattr(places, "_FEW", 1)
+    monkeypatch.setattr("onert.host.simulation.stations._FEW", 1)
     assert by_events(found) == few
 
 

@@ -8,12 +8,12 @@ import pytest
 from patience import PATIENCE
 
 from onert.ir.process import forks
-from onert.ir.process.forks import Forks, Section
+from onert.ir.process.forks import Forks, NoFork
 
 
 def test_a_fork_waits_until_other_threads_have_left_their_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "LIMIT", PATIENCE)
-    found, section, waited, left = Forks(), Section(), Event(), Event()
+    found, section, waited, left = Forks(), NoFork(), Event(), Event()
     found.enter(section)
 
     class Clock:
@@ -39,15 +39,15 @@ def test_a_fork_waits_until_other_threads_have_left_their_sections(monkeypatch: 
 
 def test_a_thread_does_not_wait_for_its_own_sections() -> None:
     found = Forks()
-    found.enter(Section())
+    found.enter(NoFork())
     found.before()
-    found.enter(Section())  # while this thread forks
+    found.enter(NoFork())  # while this thread forks
     found.after_in_parent()
     assert not found._forking
 
 
 def test_a_child_process_has_no_sections_of_other_threads() -> None:
-    found, own, others = Forks(), Section(), Section()
+    found, own, others = Forks(), NoFork(), NoFork()
     found.enter(own)
     other = Thread(target=found.enter, args=(others,))
     other.start()

@@ -10,7 +10,7 @@ import pytest
 from onert.ir import Array, CallTypes, Constant, DType, Op, RuleError, TensorType, evaluate, infer
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.analysis.model_inference import join
-from onert.ir.content import Content, Held
+from onert.ir.content import Content, InMemory
 from onert.ir.ops.arithmetic.window import Padding, Window
 from onert.ir.ops.data_movement.gather import Gather, GatherNd
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Slice, StridedSlice
@@ -149,7 +149,7 @@ def test_constants_are_equal_if_their_bits_types_and_shapes_are(a: Array, b: Arr
 
 
 def content(data: bytes) -> Content:
-    return Content(Held(data), lambda _: ())
+    return Content(InMemory(data), lambda _: ())
 
 
 @pytest.mark.parametrize("at", [0, 4095, 100_000 - 4096, 99_999])

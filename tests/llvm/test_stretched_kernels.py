@@ -145,7 +145,7 @@ def test_a_decision_made_by_a_function_is_checked_for_new_lengths(function: Call
     n, m = trace.lengths
     numbers = (n, m - n, n)[:count]
     decided(function, *numbers)
-    assert bool(instructions(trace, []).asked) == isinstance(function, _Untabled)
+    assert bool(instructions(trace, []).python_checks) == isinstance(function, _Untabled)
     for length in range(25):
         for other in (length, length + 2, length - 1):
             given = (length, other - length, length)[:count]
@@ -174,7 +174,7 @@ def test_lengths_held_equal_must_stay_equal(pairs: Sequence[tuple[int, int]]) ->
 def test_a_function_of_too_many_numbers_is_not_tabulated() -> None:
     trace = Trace([6, 7], [400, 400])
     decided(_Tabled(), *trace.lengths)
-    assert instructions(trace, []).asked
+    assert instructions(trace, []).python_checks
 
 
 def test_a_function_used_with_two_ranges_is_tabulated_for_the_larger() -> None:

@@ -277,7 +277,7 @@ def test_a_choice_for_dynamic_sizes_equals_that_for_each_size(isa: Isa, forms: t
         trace = Trace(first, [4 * size for size in first])
         choice = winograd.fastest(forms, channels, n, isa, 1, trace.lengths)
         assert choice == winograd.fastest(forms, channels, n, isa, 1, first)
-        assert not instructions(trace, []).asked
+        assert not instructions(trace, []).python_checks
         for other in ((first[0], r.randint(1, 4 * first[1])), (2 * first[0], first[1] + 1)):
             if trace.at(other) is not None:
                 held += 1

@@ -32,7 +32,7 @@ from onert.compiler.program_cache import lookup
 from onert.ir import content
 
 lookup.WORTH_CACHING = 0.0
-content.HELD = int(sys.argv[1])
+content.READ_AT_ONCE = int(sys.argv[1])
 
 
 def uses(path, stage):

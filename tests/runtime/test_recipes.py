@@ -318,7 +318,7 @@ def test_nearest_neighbour_resizing_by_a_factor_is_recognised_for_all_sizes(
         if not same(6, 6 * times):
             continue
         same.hold(n, n * times)
-        assert not instructions(trace, []).asked
+        assert not instructions(trace, []).python_checks
         for length in range(1, 25):
             assert trace.at([length]) is None or same(length, times * length)
     repeated = resized.repeats(6 * times, 6)

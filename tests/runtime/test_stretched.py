@@ -83,7 +83,7 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
         execution.run(_given(shapes(n)))
     stretch = execution.program.stretch
     assert stretch is not None
-    assert not stretch.numbers.asked
+    assert not stretch.numbers.python_checks
     for kernel in stretch.kernels:
         assert isinstance(kernel, StretchedKernel)
         assert all(isinstance(function, Elements) for _, function, _ in kernel.computed)

@@ -13,8 +13,8 @@ from onert.frontend.metadata import Box, Calibration, ModelMetadata, TensorMetad
 from onert.ir import DType, ExecutionError, Quantization
 from onert.tools.answers import (
     Answer,
-    Ends,
     Labels,
+    RunOutputs,
     Wanted,
     answer_lines,
     hint,
@@ -35,10 +35,10 @@ def info(dtype: DType, *shape: int | None, scale: float = 0.0, zero: int = 0) ->
     return TensorInfo("x", dtype, shape, Quantization((scale,), (zero,)) if scale else None)
 
 
-def ends(arrays: Arrays, plane: tuple[int, int] | None = None, **given: Any) -> Ends:
+def ends(arrays: Arrays, plane: tuple[int, int] | None = None, **given: Any) -> RunOutputs:
     infos = tuple(TensorInfo(f"out{at}", DType.from_numpy(array.dtype), array.shape) for at, array in enumerate(arrays))
     expected_labels = {name: given.pop(name) for name in ("count", "score", "labels", "task") if name in given}
-    return Ends(infos, tuple(arrays), Wanted(**expected_labels), plane=plane, **given)
+    return RunOutputs(infos, tuple(arrays), Wanted(**expected_labels), plane=plane, **given)
 
 
 def read(arrays: Arrays, plane: tuple[int, int] | None = None, *, asked: bool = False, **given: Any) -> Answer:

@@ -21,7 +21,7 @@ from PIL import Image
 from onert.backend import TensorInfo
 from onert.frontend.metadata import TensorMetadata
 from onert.ir import CallTypes, DType, ExecutionError, TensorType
-from onert.tools.inputs import Fit, Given, Reading, folders, pictures, stream, text
+from onert.tools.inputs import Fit, InputValue, ReadSettings, folders, pictures, stream, text
 from onert.tools.inputs.images import from_picture
 from onert.tools.inputs.pictures import Picture, decode
 from onert.tools.outputs.printing import printed_outputs
@@ -130,26 +130,26 @@ FITS: dict[Fit, tuple[list[int], str]] = {
 def test_a_picture_of_another_aspect_ratio_is_fitted_as_requested(fit: Fit, wanted: tuple[list[int], str]) -> None:
     pixels = np.full((4, 8, 4), 255, np.uint8)
     pixels[..., :3] = 200
-    found = from_picture(Picture("x", pixels), info(DType.UINT8, 1, 4, 4, 3), Reading(fit=fit))
+    found = from_picture(Picture("x", pixels), info(DType.UINT8, 1, 4, 4, 3), ReadSettings(fit=fit))
     assert found.array[0, :, 0, 0].tolist() == wanted[0]
     assert wanted[1] in found.source
 
 
 def test_an_input_of_dynamic_size_takes_the_size_of_the_picture() -> None:
     picture = Picture("x", np.zeros((100, 50, 4), np.uint8))
-    assert from_picture(picture, info(DType.FLOAT32, 1, 3, None, None), Reading()).array.shape == (1, 3, 96, 64)
-    given = from_picture(picture, info(DType.FLOAT32, None, None, None, 3), Reading(image_size=(320, 640)))
+    assert from_picture(picture, info(DType.FLOAT32, 1, 3, None, None), ReadSettings()).array.shape == (1, 3, 96, 64)
+    given = from_picture(picture, info(DType.FLOAT32, None, None, None, 3), ReadSettings(image_size=(320, 640)))
     assert given.array.shape == (1, 320, 640, 3)
 
 
 def test_pixels_are_normalised_by_the_metadata_unless_a_mode_is_given() -> None:
     picture, target = Picture("x", np.full((2, 2, 4), 255, np.uint8)), info(DType.FLOAT32, 1, 2, 2, 3)
     said = TensorMetadata(mean=(5, 55, 155), deviation=(1, 2, 4))
-    found = from_picture(picture, target, Reading(said=said))
+    found = from_picture(picture, target, ReadSettings(said=said))
     assert found.array[0, 0, 0].tolist() == [250, 100, 25]
     assert found.source.endswith("pixels as (p - [5, 55, 155]) / [1, 2, 4], as the model's metadata says")
-    assert from_picture(picture, target, Reading("0to1", said=said)).array[0, 0, 0].tolist() == [1, 1, 1]
-    torch = from_picture(picture, target, Reading("imagenet")).array[0, 0, 0].tolist()
+    assert from_picture(picture, target, ReadSettings("0to1", said=said)).array[0, 0, 0].tolist() == [1, 1, 1]
+    torch = from_picture(picture, target, ReadSettings("imagenet")).array[0, 0, 0].tolist()
     assert torch == pytest.approx([2.2489, 2.4286, 2.64], abs=1e-3)
 
 
@@ -160,7 +160,7 @@ def test_the_readable_files_of_a_folder_are_read_in_order_of_name(tmp_path: Path
     for name in ("b.png", "a.PNG", ".hidden.png", "notes.md"):
         Image.fromarray(np.full((2, 2), len(name), np.uint8)).save(tmp_path / name, "png")
     (tmp_path / "c.png").mkdir()
-    found = stream([str(tmp_path)], info(DType.UINT8, 1, 2, 2, 1), Reading())
+    found = stream([str(tmp_path)], info(DType.UINT8, 1, 2, 2, 1), ReadSettings())
     assert found.count == 2
     assert [Path(given.source.partition(",")[0]).name for given in found.items] == ["a.PNG", "b.png"]
 
@@ -239,7 +239,7 @@ def test_the_format_of_standard_input_is_detected_from_its_first_bytes(
     monkeypatch: pytest.MonkeyPatch, content: bytes, target: TensorInfo, wanted: list[Any]
 ) -> None:
     monkeypatch.setattr("sys.stdin", _Piped(content))
-    (given,) = stream(["-"], target, Reading()).items
+    (given,) = stream(["-"], target, ReadSettings()).items
     assert given.array.reshape(-1).tolist() == wanted
 
 
@@ -247,12 +247,12 @@ def test_pipes_devices_and_empty_input_are_rejected_at_once(tmp_path: Path, monk
     target = info(DType.UINT8, 1, 2, 2, 1)
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(ExecutionError, match="is not a file but a pipe; redirect it to --input -"):
-        stream([str(tmp_path / "pipe.png")], target, Reading())
+        stream([str(tmp_path / "pipe.png")], target, ReadSettings())
     with pytest.raises(ExecutionError, match="/dev/zero for input 'x' is not a file"):
-        stream(["/dev/zero"], target, Reading())
+        stream(["/dev/zero"], target, ReadSettings())
     monkeypatch.setattr("sys.stdin", _Piped(b""))
     with pytest.raises(ExecutionError, match="standard input is empty"):
-        stream(["-"], target, Reading())
+        stream(["-"], target, ReadSettings())
 
 
 # ---- videos and other sounds
@@ -271,7 +271,7 @@ def _video(path: Path, frames: int, size: tuple[int, int] = (64, 48)) -> None:
 
 def test_a_video_is_read_frame_by_frame(tmp_path: Path) -> None:
     _video(tmp_path / "x.mp4", 5)
-    found = stream([str(tmp_path / "x.mp4")], info(DType.UINT8, 1, 48, 64, 1), Reading())
+    found = stream([str(tmp_path / "x.mp4")], info(DType.UINT8, 1, 48, 64, 1), ReadSettings())
     assert (found.count, found.continuous) == (5, True)
     given = list(found.items)
     assert [abs(int(one.array.mean()) - 20 - 40 * at) < 4 for at, one in enumerate(given)] == [True] * 5
@@ -283,7 +283,7 @@ def test_files_that_are_not_videos_are_rejected(tmp_path: Path, name: str) -> No
     pytest.importorskip("av", reason="PyAV is not installed")
     (tmp_path / name).write_bytes(b"words, and no more than words" * 9)
     with pytest.raises(ExecutionError, match="cannot be read as a video"):
-        stream([str(tmp_path / name)], info(DType.UINT8, 1, 2, 2, 1), Reading())
+        stream([str(tmp_path / name)], info(DType.UINT8, 1, 2, 2, 1), ReadSettings())
 
 
 @pytest.mark.parametrize("suffix", [".flac", ".ogg"])
@@ -291,19 +291,19 @@ def test_flac_and_ogg_sounds_are_read(tmp_path: Path, suffix: str) -> None:
     soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
     tone = np.sin(np.arange(4000) / 8)
     soundfile.write(str(tmp_path / f"x{suffix}"), tone, 8000)
-    (given,) = stream([str(tmp_path / f"x{suffix}")], info(DType.FLOAT32, 4000), Reading(sample_rate=8000)).items
+    (given,) = stream([str(tmp_path / f"x{suffix}")], info(DType.FLOAT32, 4000), ReadSettings(sample_rate=8000)).items
     np.testing.assert_allclose(given.array[100:-100], tone[100:-100], atol=0.05)
 
 
 def test_a_long_sound_is_split_into_pieces(tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(_wave([100 * at for at in range(10)]))
     target = info(DType.INT16, 4)
-    found = stream([str(tmp_path / "x.wav")], target, Reading(sample_rate=8000))
+    found = stream([str(tmp_path / "x.wav")], target, ReadSettings(sample_rate=8000))
     assert (found.count, found.pieces) == (3, True)
     assert [given.array.tolist() for given in found.items] == [
         [0, 100, 200, 300], [400, 500, 600, 700], [800, 900, 0, 0],
     ]  # fmt: skip
-    one = stream([str(tmp_path / "x.wav")], target, Reading(sample_rate=8000, start=2 / 8000))
+    one = stream([str(tmp_path / "x.wav")], target, ReadSettings(sample_rate=8000, start=2 / 8000))
     assert [given.array.tolist() for given in one.items] == [[200, 300, 400, 500]]
 
 
@@ -313,7 +313,7 @@ def test_samples_of_24_bits_can_be_read(tmp_path: Path) -> None:
         file.setsampwidth(3)
         file.setframerate(8000)
         file.writeframes(b"\0\0\x40" + b"\1\2\3" + b"\0\0\xc0" + b"\1\2\3")
-    given: Given = next(stream([str(tmp_path / "x.wav")], info(DType.FLOAT32, 2), Reading()).items)
+    given: InputValue = next(stream([str(tmp_path / "x.wav")], info(DType.FLOAT32, 2), ReadSettings()).items)
     assert given.array.tolist() == [0.5, -0.5]
 
 

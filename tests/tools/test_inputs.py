@@ -23,7 +23,7 @@ from onert.ir.ops.control_flow.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs
-from onert.tools.inputs import Reading
+from onert.tools.inputs import ReadSettings
 from onert.tools.reports.measure import Measurements
 from onert.tools.reports.slowness import runs_slowly, slowness
 
@@ -47,7 +47,7 @@ def picture(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shape", [(1, 2, 3, 3), (2, 3, 3)])
 def test_the_pixels_of_an_image_of_the_right_size_are_unchanged(picture: Path, shape: tuple[int, ...]) -> None:
-    found = inputs.image(picture, info(DType.UINT8, *shape), Reading()).array
+    found = inputs.image(picture, info(DType.UINT8, *shape), ReadSettings()).array
     np.testing.assert_array_equal(found, PIXELS.reshape(shape))
 
 
@@ -56,7 +56,7 @@ def test_a_grey_image_fits_inputs_with_and_without_a_channel_dimension(tmp_path:
     grey = np.arange(10, dtype=np.uint8).reshape(2, 5) * 25
     Image.fromarray(grey).save(tmp_path / "grey.png")
     np.testing.assert_array_equal(
-        inputs.image(tmp_path / "grey.png", info(DType.UINT8, *shape), Reading()).array, grey.reshape(shape)
+        inputs.image(tmp_path / "grey.png", info(DType.UINT8, *shape), ReadSettings()).array, grey.reshape(shape)
     )
 
 
@@ -72,13 +72,15 @@ def test_black_and_white_map_to_the_ends_of_the_mode_s_range(
     tmp_path: Path, dtype: DType, mode: str | None, black: float, white: float
 ) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
-    found = inputs.image(tmp_path / "x.png", info(dtype, 1, 1, 2, 1), Reading(mode)).array
+    found = inputs.image(tmp_path / "x.png", info(dtype, 1, 1, 2, 1), ReadSettings(mode)).array
     assert found.reshape(-1).tolist() == [black, white]
 
 
 def test_pixels_are_quantised_for_a_quantised_input(tmp_path: Path) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
-    found = inputs.image(tmp_path / "x.png", info(DType.INT8, 1, 1, 2, 1, scale=0.01, zero=5), Reading("0to1")).array
+    found = inputs.image(
+        tmp_path / "x.png", info(DType.INT8, 1, 1, 2, 1, scale=0.01, zero=5), ReadSettings("0to1")
+    ).array
     assert found.reshape(-1).tolist() == [5, 105]
 
 
@@ -105,7 +107,9 @@ def sound(path: Path, samples: list[int], width: int, channels: int = 1) -> Path
 def test_samples_of_any_width_are_scaled_to_the_same_range(
     tmp_path: Path, width: int, samples: list[int], wanted: list[float]
 ) -> None:
-    found = inputs.sound(sound(tmp_path / "x.wav", samples, width), info(DType.FLOAT32, len(samples)), Reading()).array
+    found = inputs.sound(
+        sound(tmp_path / "x.wav", samples, width), info(DType.FLOAT32, len(samples)), ReadSettings()
+    ).array
     np.testing.assert_allclose(found, wanted, atol=1e-7)
 
 
@@ -116,26 +120,26 @@ def test_the_first_channel_of_a_sound_is_cut_or_padded_with_silence(
     tmp_path: Path, length: int, wanted: list[float]
 ) -> None:
     stereo = [16384, -1, 8192, -2, 4096, -3]
-    found = inputs.sound(sound(tmp_path / "x.wav", stereo, 2, 2), info(DType.FLOAT32, 1, length), Reading())
+    found = inputs.sound(sound(tmp_path / "x.wav", stereo, 2, 2), info(DType.FLOAT32, 1, length), ReadSettings())
     assert found.array.tolist() == [wanted]
 
 
 AS_IT_IS = "not resampled from 8000 Hz, because the model's sample rate is unknown (--sample-rate sets it)"
-SOUNDS: dict[str, tuple[int, tuple[int | None, ...], Reading, str]] = {
-    "as it is": (8, (8,), Reading(), AS_IT_IS),
-    "at the model's rate": (8, (1, 8), Reading(sample_rate=8000), ""),
-    "faster": (8, (16,), Reading(sample_rate=16000), "resampled from 8000 to 16000 Hz"),
-    "slower": (8, (1, 4, 1), Reading(sample_rate=4000), "resampled from 8000 to 4000 Hz"),
-    "too short": (8, (12,), Reading(sample_rate=8000), "8 samples and 4 of silence"),
-    "too long": (80, (8,), Reading(sample_rate=8000), "0.001 of 0.010 s"),
-    "a later part": (80, (8,), Reading(sample_rate=8000, start=0.005), "0.001 of 0.010 s, starting at 0.005 s"),
-    "of any length": (80, (1, None), Reading(sample_rate=8000), ""),
+SOUNDS: dict[str, tuple[int, tuple[int | None, ...], ReadSettings, str]] = {
+    "as it is": (8, (8,), ReadSettings(), AS_IT_IS),
+    "at the model's rate": (8, (1, 8), ReadSettings(sample_rate=8000), ""),
+    "faster": (8, (16,), ReadSettings(sample_rate=16000), "resampled from 8000 to 16000 Hz"),
+    "slower": (8, (1, 4, 1), ReadSettings(sample_rate=4000), "resampled from 8000 to 4000 Hz"),
+    "too short": (8, (12,), ReadSettings(sample_rate=8000), "8 samples and 4 of silence"),
+    "too long": (80, (8,), ReadSettings(sample_rate=8000), "0.001 of 0.010 s"),
+    "a later part": (80, (8,), ReadSettings(sample_rate=8000, start=0.005), "0.001 of 0.010 s, starting at 0.005 s"),
+    "of any length": (80, (1, None), ReadSettings(sample_rate=8000), ""),
 }
 
 
 @pytest.mark.parametrize(("count", "shape", "reading", "says"), SOUNDS.values(), ids=SOUNDS.keys())
 def test_sound_processing_is_described(
-    tmp_path: Path, count: int, shape: tuple[int | None, ...], reading: Reading, says: str
+    tmp_path: Path, count: int, shape: tuple[int | None, ...], reading: ReadSettings, says: str
 ) -> None:
     file = sound(tmp_path / "x.wav", [0] * count, 2)
     found = inputs.sound(file, info(DType.FLOAT32, *shape), reading)
@@ -147,7 +151,7 @@ def test_sound_processing_is_described(
 def test_resampling_preserves_the_pitch_of_a_tone(tmp_path: Path, rate: int) -> None:
     tone = np.sin(2 * np.pi * 500 * np.arange(800) / 8000)
     file = sound(tmp_path / "x.wav", np.int16(tone * 16384).tolist(), 2)
-    found = inputs.sound(file, info(DType.FLOAT32, None), Reading(sample_rate=rate)).array
+    found = inputs.sound(file, info(DType.FLOAT32, None), ReadSettings(sample_rate=rate)).array
     wanted = np.sin(2 * np.pi * 500 * np.arange(len(found)) / rate) / 2
     middle = slice(len(found) // 4, 3 * len(found) // 4)
     np.testing.assert_allclose(found[middle], wanted[middle], atol=0.02)
@@ -155,13 +159,13 @@ def test_resampling_preserves_the_pitch_of_a_tone(tmp_path: Path, rate: int) -> 
 
 def test_16_bit_inputs_get_the_samples_unscaled(tmp_path: Path) -> None:
     file = sound(tmp_path / "x.wav", [-32768, -3, 32767], 2)
-    assert inputs.sound(file, info(DType.INT16, 3), Reading()).array.tolist() == [-32768, -3, 32767]
+    assert inputs.sound(file, info(DType.INT16, 3), ReadSettings()).array.tolist() == [-32768, -3, 32767]
 
 
 def test_a_picture_of_one_row_is_not_transposed(tmp_path: Path) -> None:
     pixels = np.arange(15, dtype=np.uint8).reshape(1, 5, 3) * 17
     Image.fromarray(pixels).save(tmp_path / "row.png")
-    found = inputs.image(tmp_path / "row.png", info(DType.UINT8, 1, 5, 3), Reading()).array
+    found = inputs.image(tmp_path / "row.png", info(DType.UINT8, 1, 5, 3), ReadSettings()).array
     np.testing.assert_array_equal(found, pixels)
 
 
@@ -169,7 +173,7 @@ def test_a_picture_of_one_row_is_not_transposed(tmp_path: Path) -> None:
 def test_images_fit_inputs_with_channels_first(tmp_path: Path, shape: tuple[int, ...]) -> None:
     pixels = np.arange(30, dtype=np.uint8).reshape(2, 5, 3)
     Image.fromarray(pixels if shape[-3] == 3 else pixels[..., 0]).save(tmp_path / "x.png")
-    found = inputs.image(tmp_path / "x.png", info(DType.UINT8, *shape), Reading()).array
+    found = inputs.image(tmp_path / "x.png", info(DType.UINT8, *shape), ReadSettings()).array
     np.testing.assert_array_equal(found, np.moveaxis(pixels[..., : shape[-3]], 2, 0).reshape(shape))
 
 

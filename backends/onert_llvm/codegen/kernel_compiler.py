@@ -16,7 +16,7 @@ from attrs import frozen
 from onert.backend.cache import Cache
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
-from onert.ir.process.forks import Section
+from onert.ir.process.forks import NoFork
 from onert.ir.value import ByIdentity, Value
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
 from onert_llvm.runtime.loaded_code import are_drivers_loaded, is_loaded
@@ -161,7 +161,7 @@ def _identity(spec: KernelSpec) -> tuple[str, str]:
 
 def _emitted(text: str, isa: Isa, quick: bool = True) -> bytes:
     """The object of a module. No process may fork meanwhile, because LLVM has locks of its own."""
-    with Section():
+    with NoFork():
         llvm = llvm_codegen()
         found: bytes = llvm.emitted(llvm.prepared(text, isa) if quick else llvm.prepared(text, isa, 0))
         return found

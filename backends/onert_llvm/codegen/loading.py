@@ -9,7 +9,7 @@ from typing import Any
 
 from onert.ir import BackendError
 from onert.ir.process import imports
-from onert.ir.process.forks import Section
+from onert.ir.process.forks import NoFork
 
 from .fingerprint import llvm_folder
 
@@ -38,5 +38,5 @@ def read_library() -> None:
     """
     llvm = llvm_folder()
     if llvm is not None and sys.platform == "linux":
-        with Section():
+        with NoFork():
             ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)

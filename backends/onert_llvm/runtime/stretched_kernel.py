@@ -122,7 +122,7 @@ class _BoundStretch:
 
     @property
     def become(self) -> Callable[[], bool]:
-        return self._followed if self._of_constants or self._numbers.asked else self._become
+        return self._followed if self._of_constants or self._numbers.python_checks else self._become
 
     def _word_rows(
         self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
@@ -219,14 +219,14 @@ class _Native(partial[bool]):
 
 def _with_decisions(follow: Callable[[], bool], numbers: Instructions, registers: Array) -> Callable[[], bool]:
     """Executes instructions, then calls the functions that need Python."""
-    if not numbers.asked:
+    if not numbers.python_checks:
         return follow
     words = registers.data
 
     def agreed() -> bool:
         try:
             return follow() and all(
-                function(*[words[at] for at in of]) == expected for function, of, expected in numbers.asked
+                function(*[words[at] for at in of]) == expected for function, of, expected in numbers.python_checks
             )
         except (ArithmeticError, ValueError):
             return False

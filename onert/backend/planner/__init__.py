@@ -9,7 +9,7 @@ from onert.ir.process import imports
 from onert.ir.process.later import later
 
 if TYPE_CHECKING:
-    from .claims import Claims, Planner
+    from .problem import Planner, PlanningProblem
 
 _PLACES = {
     "Best": ("best", "best"),
@@ -40,6 +40,6 @@ class Planners(Mapping[str, "Planner"]):
 
 PLANNERS = Planners()
 
-__all__ = ["PLANNERS", "Claims", "Planner"]
+__all__ = ["PLANNERS", "Planner", "PlanningProblem"]
 
-__getattr__ = later(__name__, dict.fromkeys(("Claims", "Planner"), f"{__name__}.claims"))
+__getattr__ = later(__name__, dict.fromkeys(("PlanningProblem", "Planner"), f"{__name__}.problem"))

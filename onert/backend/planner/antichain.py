@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .claims import Integers, Mask
+from .problem import Integers, Mask
 
 MOST = 1 << 10
 """The most tensors for which the exact bound is computed."""

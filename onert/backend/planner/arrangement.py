@@ -12,8 +12,8 @@ from onert.ir.symbolic.trace import largest
 from onert.ir.value import ByIdentity
 
 from .antichain import MOST, heaviest_antichain
-from .claims import Claims, height, neighbours
 from .liveness import Lifetimes, PartialOrder
+from .problem import PlanningProblem, height, neighbours
 
 MOST_PAIRS = 1 << 21
 """The most pairs of simultaneously live tensors for which a plan is made; beyond it, tensors share no memory."""
@@ -49,6 +49,6 @@ def arranged(
         bound = heaviest_antichain(sizes, order.before)
     else:
         bound = alive.peak(sizes)  # another order may need more, so this is still a lower bound
-    claims = Claims(sizes.tolist(), alignment, alive.first, alive.last, near or (), bound)
-    offsets = PLANNERS[planner](claims)
-    return Arrangement(offsets, height(claims, offsets), bound, planner)
+    problem = PlanningProblem(sizes.tolist(), alignment, alive.first, alive.last, near or (), bound)
+    offsets = PLANNERS[planner](problem)
+    return Arrangement(offsets, height(problem, offsets), bound, planner)

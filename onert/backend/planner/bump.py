@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from .claims import Claims
+from .problem import PlanningProblem
 
 
-def bump(claims: Claims) -> list[int]:
+def bump(problem: PlanningProblem) -> list[int]:
     """One tensor after the other: needs the most memory and the least planning."""
-    return list(accumulate(claims.sizes[:-1], initial=0)) if len(claims) else []
+    return list(accumulate(problem.sizes[:-1], initial=0)) if len(problem) else []

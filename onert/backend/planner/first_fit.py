@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .claims import Claims, lowest_gap, place
+from .problem import PlanningProblem, lowest_gap, place
 
 
-def first_fit(claims: Claims) -> list[int]:
+def first_fit(problem: PlanningProblem) -> list[int]:
     """In the order of the run, each tensor in the lowest gap among its neighbours."""
-    return place(claims, range(len(claims)), lowest_gap)
+    return place(problem, range(len(problem)), lowest_gap)

@@ -5,15 +5,15 @@ Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Infe
 
 from __future__ import annotations
 
-from .claims import Claims, place, tightest_gap
 from .orders import by_breadth, by_size
+from .problem import PlanningProblem, place, tightest_gap
 
 
-def greedy_by_size(claims: Claims) -> list[int]:
+def greedy_by_size(problem: PlanningProblem) -> list[int]:
     """Largest tensor first, each in the smallest gap that holds it."""
-    return place(claims, by_size(claims), tightest_gap)
+    return place(problem, by_size(problem), tightest_gap)
 
 
-def greedy_by_breadth(claims: Claims) -> list[int]:
+def greedy_by_breadth(problem: PlanningProblem) -> list[int]:
     """The tensors of the moment with the most bytes alive first, each in the smallest gap that holds it."""
-    return place(claims, by_breadth(claims), tightest_gap)
+    return place(problem, by_breadth(problem), tightest_gap)

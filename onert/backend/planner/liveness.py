@@ -10,7 +10,7 @@ from attrs import frozen
 from onert.ir import Subgraph
 from onert.ir.value import ByIdentity
 
-from .claims import Integers, Mask
+from .problem import Integers, Mask
 
 MOST_STEPS = 1 << 11  # beyond these limits concurrency is not analysed: the matrices would be too large
 MOST_TENSORS = 1 << 12

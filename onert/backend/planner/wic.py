@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .claims import Claims, lowest_gap, place
 from .orders import by_size
+from .problem import PlanningProblem, lowest_gap, place
 
 
-def wic(claims: Claims) -> list[int]:
+def wic(problem: PlanningProblem) -> list[int]:
     """Largest tensor first, each in the lowest gap among its neighbours; equal sizes in the order of the run."""
-    return place(claims, by_size(claims), lowest_gap)
+    return place(problem, by_size(problem), lowest_gap)

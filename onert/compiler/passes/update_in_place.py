@@ -40,7 +40,10 @@ def _pays(subgraph: Subgraph, at: int) -> bool:
     """Whether saving what update `at` overwrites moves fewer bytes than copying the whole tensor."""
     used, op = subgraph.operations[at].used, subgraph.operations[at].op
     assert isinstance(op, Update)
-    return isinstance(op, PartUpdate) or 0 < 2 * subgraph.type(used[op.given]).nbytes <= subgraph.type(used[0]).nbytes
+    return (
+        isinstance(op, PartUpdate)
+        or 0 < 2 * subgraph.type(used[op.update_index]).nbytes <= subgraph.type(used[0]).nbytes
+    )
 
 
 def _record(edit: Edit, at: int) -> None:
@@ -48,10 +51,10 @@ def _record(edit: Edit, at: int) -> None:
     operation = edit.subgraph.operations[at]
     op, used = operation.op, operation.used
     assert isinstance(op, Update)
-    updated = (used[op.given], *op.places(used))
+    updated = (used[op.update_index], *op.places(used))
     part, *places = (edit.like(i) for i in updated)
     is_saved = edit.operand(Operand(TensorType(DType.BOOL, ())))
-    record = Operation(op.keeping(), (used[0], *updated), (part, *places, is_saved), f"what {operation} overwrites")
+    record = Operation(op.recording(), (used[0], *updated), (part, *places, is_saved), f"what {operation} overwrites")
     edit.replace(at, record, evolve(operation, inputs=op.with_places(used, places)))
 
 

@@ -192,7 +192,7 @@ def is_cached(package: Package) -> bool:
             if found is None:
                 break
         content.known = found is not None
-        content.kept = bytes(found or b"")
+        content.last_program = bytes(found or b"")
     return content.known
 
 
@@ -202,7 +202,7 @@ def prefetch(package: Package) -> Prefetched | None:
     None if there is none, if it is so large that reading it in vain would matter, or if no thread can be started.
     """
     content = package.content
-    key, _, size = ("" if content is None else content.kept.decode(errors="replace")).partition(" ")
+    key, _, size = ("" if content is None else content.last_program.decode(errors="replace")).partition(" ")
     if (
         len(key) != 2 * SIZE
         or not _HEXADECIMAL.issuperset(key)

@@ -105,7 +105,7 @@ def _rewritten(graph: Subgraph, role: _Role, names: dict[str, Resource], passed:
         if isinstance(op, Random | Multinomial) and op.resource.name in current:
             name = op.resource.name
             inputs, outputs = (current[name], *operation.inputs), (new(Operand(STATE)), *operation.outputs)
-            operation, current[name] = evolve(operation, op=op.drawn, inputs=inputs, outputs=outputs), outputs[0]
+            operation, current[name] = evolve(operation, op=op.pure, inputs=inputs, outputs=outputs), outputs[0]
         elif isinstance(op, _CALLING) and role is not _Role.RECEIVES and passed:
             states, next_states = [current[name] for name in passed], [new(Operand(STATE)) for _ in passed]
             operation = evolve(

@@ -11,7 +11,7 @@ from attrs import frozen
 from onert.frontend.files import contained_path, open_file, path_in
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
-from onert.ir.content import Held, Source
+from onert.ir.content import InMemory, Source
 from onert.ir.value import ByIdentity, Value
 
 from .zip_archive import ZipArchive, open_zip_archive
@@ -84,7 +84,7 @@ class Zip(ByIdentity):
         return self._name(inside) in self.files.members
 
     def source(self, inside: str) -> Source:
-        return Held(self.read(inside))
+        return InMemory(self.read(inside))
 
     def read(self, inside: str, most: int | None = None) -> Data:
         return self.files.read(self._name(inside), most)

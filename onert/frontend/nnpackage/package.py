@@ -11,7 +11,7 @@ from onert.frontend.flatbuffer import Data
 from onert.frontend.format import HEAD, Format
 from onert.frontend.tflite import FORMAT as TFLITE
 from onert.ir import ModelError, Package, Port, Subgraphs
-from onert.ir.content import Content, Held, Models, Source
+from onert.ir.content import Content, InMemory, Models, Source
 
 from .archive import Archive, Directory, open_zip
 from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse_manifest
@@ -62,7 +62,7 @@ def _unread(source: Source, path: Path | None) -> Package | None:
     """A package with an unread model. None for an archive, which would have to be unpacked, or for several models."""
     if path is None or not path.is_dir():
         return None
-    archive, manifest = _open(Held(b"").data, path)
+    archive, manifest = _open(InMemory(b"").data, path)
     model = _model(archive, manifest, 0, _load_lazily) if _is_plain(manifest) else None
     return None if model is None or model.content is None else _package(model.content, path, archive, manifest)
 

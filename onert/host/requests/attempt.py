@@ -13,7 +13,9 @@ from onert.ir import Array
 from .request import Request
 
 
-def begin(request: Request, at: int, inputs: Sequence[Array], done: Done, retries: int, *, here: bool) -> Result | None:
+def start_run(
+    request: Request, at: int, inputs: Sequence[Array], done: Done, retries: int, *, here: bool
+) -> Result | None:
     """Start a run of sub-network `at` on a device. Returns the result if the run is already over; else `done` gets it.
 
     A run whose device is lost is retried up to `retries` times, unless the request is late. Runs on the state of a

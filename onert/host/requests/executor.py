@@ -12,7 +12,7 @@ from onert.host.errors import HostError
 from onert.host.network import Network, PlacedNode
 from onert.ir import Array
 
-from .attempt import begin
+from .attempt import start_run
 from .batch import BatchRequest
 from .request import Request
 
@@ -102,7 +102,7 @@ class Executor:
         network = request.network
         if network.is_single:
             done = partial(self._single_done, request)
-            ended = begin(request, 0, request.inputs, done, retries, here=here)
+            ended = start_run(request, 0, request.inputs, done, retries, here=here)
             return None if ended is None else checked(network.nodes[0], ended)
         idle: list[NetworkExecutionState] = network.idle_states
         try:
@@ -154,7 +154,7 @@ class Executor:
             # The last ready node runs on this thread, in parallel with the others.
             lend = here and not todo
             done = partial(self._done, state, at)
-            result = begin(request, at, inputs, done, state.retries, here=lend)
+            result = start_run(request, at, inputs, done, state.retries, here=lend)
             if result is not None:
                 more, over = state.settle(at, result)
                 if over:

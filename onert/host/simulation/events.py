@@ -18,17 +18,17 @@ from onert.host.rules import batch_size, compiled_size
 from onert.ir import Array
 
 from .model import Outcome, Workload, outcome
-from .places import Device, Place, Run, Session
+from .stations import Device, Run, Session, StationState
 
 _NEVER = float("inf")
 
 
-class _Work:
+class _WorkloadState:
     """The state of a workload."""
 
     def __init__(self, workload: Workload, devices: Sequence[Device]) -> None:
         self.workload = workload
-        self.places = [Place(at, station, devices) for at, station in enumerate(workload.stations)]
+        self.places = [StationState(at, station, devices) for at, station in enumerate(workload.stations)]
         self.parents = [len(station.parents) for station in workload.stations]
         self.children: list[list[tuple[int, int]]] = [[] for _ in workload.stations]
         for child, station in enumerate(workload.stations):
@@ -62,11 +62,11 @@ class Events:
         numbers = [device for w in workloads for station in w.stations for device in station.devices]
         devices = [Device() for _ in range(max(numbers) + 1)]
         self._config = config
-        self._works = [_Work(each, devices) for each in workloads]
+        self._works = [_WorkloadState(each, devices) for each in workloads]
         self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._numbers = count()
         self._active = 0
-        self._queue: list[tuple[int, int, _Work, int]] = []
+        self._queue: list[tuple[int, int, _WorkloadState, int]] = []
         """A heap of waiting requests by priority and arrival."""
         self._soonest = _NEVER
         """A lower bound of the deadlines of requests in the queue."""
@@ -87,7 +87,7 @@ class Events:
             self._step()
         return [self._outcome(work) for work in self._works]
 
-    def _outcome(self, work: _Work) -> Outcome:
+    def _outcome(self, work: _WorkloadState) -> Outcome:
         latencies = work.ends - work.workload.arrivals
         busy = [place.busy for place in work.places]
         return outcome(work.workload, latencies, work.refused, work.end, busy, late=work.late)
@@ -101,7 +101,7 @@ class Events:
 
     # ---- admission
 
-    def _enter(self, work: _Work, number: int, now: float) -> None:
+    def _enter(self, work: _WorkloadState, number: int, now: float) -> None:
         if work.sequences is not None and not self._has_session(work, work.sequences[number], now):
             work.refused += 1
         elif self._active < self._config.max_active_requests:
@@ -127,7 +127,7 @@ class Events:
             self._soonest = min((work.deadline(number) for _, _, work, number in stays), default=_NEVER)
         return len(self._queue) < self._config.max_queue_size
 
-    def _leave(self, work: _Work, number: int, now: float) -> None:
+    def _leave(self, work: _WorkloadState, number: int, now: float) -> None:
         """Finish a request and admit the next one."""
         if now < work.deadline(number):
             work.ends[number] = now
@@ -145,7 +145,7 @@ class Events:
 
     # ---- sessions
 
-    def _has_session(self, work: _Work, sequence: int, now: float) -> bool:
+    def _has_session(self, work: _WorkloadState, sequence: int, now: float) -> bool:
         """Whether a sequence has a session, which is created if the limit allows."""
         if sequence in work.sessions:
             return True
@@ -159,7 +159,7 @@ class Events:
         session.used = now
         return True
 
-    def _follow(self, work: _Work, session: Session, now: float) -> None:
+    def _follow(self, work: _WorkloadState, session: Session, now: float) -> None:
         """Start the next request of a sequence."""
         session.used = now
         while session.waiting:
@@ -172,7 +172,7 @@ class Events:
 
     # ---- batcher
 
-    def _begin(self, work: _Work, number: int, now: float) -> None:
+    def _begin(self, work: _WorkloadState, number: int, now: float) -> None:
         session = work.session(number)
         if session is not None and session.is_busy:
             session.waiting.append(number)
@@ -184,7 +184,7 @@ class Events:
             heappush(work.pending, (work.priorities[number], number))
             self._take(work, now)
 
-    def _single(self, work: _Work, number: int, session: Session | None) -> Run:
+    def _single(self, work: _WorkloadState, number: int, session: Session | None) -> Run:
         """The run of a single request."""
         return Run(
             [number],
@@ -195,7 +195,7 @@ class Events:
             session=session,
         )
 
-    def _take(self, work: _Work, now: float) -> None:
+    def _take(self, work: _WorkloadState, now: float) -> None:
         config = work.workload.batch
         assert config is not None
         while work.pending and work.running < work.workload.instances:
@@ -216,19 +216,19 @@ class Events:
 
     # ---- executor and devices
 
-    def _run(self, work: _Work, run: Run, now: float) -> None:
+    def _run(self, work: _WorkloadState, run: Run, now: float) -> None:
         for place in work.places:
             if not place.station.parents:
                 self._send(work, place, run, place.station.transfer(0), now)
 
-    def _send(self, work: _Work, place: Place, run: Run, seconds: float, now: float) -> None:
+    def _send(self, work: _WorkloadState, place: StationState, run: Run, seconds: float, now: float) -> None:
         run.inflight += 1
         if seconds:
             self._at(now + seconds, self._arrive, work, place, run)
         else:
             self._arrive(work, place, run, now)
 
-    def _arrive(self, work: _Work, place: Place, run: Run, now: float) -> None:
+    def _arrive(self, work: _WorkloadState, place: StationState, run: Run, now: float) -> None:
         """Handle the arrival of a parent's results or the request's inputs. The run starts when all are there."""
         if run.waiting[place.at]:
             run.waiting[place.at] -= 1
@@ -243,14 +243,14 @@ class Events:
         else:
             self._start(work, place, run, at, now)
 
-    def _start(self, work: _Work, place: Place, run: Run, at: int, now: float) -> None:
+    def _start(self, work: _WorkloadState, place: StationState, run: Run, at: int, now: float) -> None:
         device = place.devices[at]
         device.is_busy = True
         seconds = place.seconds(run.size, at, now)
         place.busy += seconds
         self._at(now + seconds, self._over, work, place, run, device)
 
-    def _over(self, work: _Work, place: Place, run: Run, device: Device, now: float) -> None:
+    def _over(self, work: _WorkloadState, place: StationState, run: Run, device: Device, now: float) -> None:
         device.change(-1)
         device.over = now
         following = device.pop()
@@ -264,7 +264,7 @@ class Events:
                 self._send(work, target, run, target.station.transfer(which), now)
         self._settle(work, run, now)
 
-    def _settle(self, work: _Work, run: Run, now: float) -> None:
+    def _settle(self, work: _WorkloadState, run: Run, now: float) -> None:
         """Count a finished station or transfer. The run is over when none is active."""
         run.inflight -= 1
         if run.inflight:

@@ -24,10 +24,10 @@ class Forks:
     """The sections that threads of this process are in, and the threads that are forking."""
 
     def __init__(self) -> None:
-        self._sections: dict[Section, int] = {}
+        self._sections: dict[NoFork, int] = {}
         self._forking: dict[int, None] = {}
 
-    def enter(self, section: Section) -> None:
+    def enter(self, section: NoFork) -> None:
         """Wait for forks of other threads. A thread that is already in a section enters another without waiting."""
         me = get_ident()
         within = me in tuple(self._sections.values())
@@ -39,7 +39,7 @@ class Forks:
             while self._others(me):
                 time.sleep(_POLL)
 
-    def leave(self, section: Section) -> None:
+    def leave(self, section: NoFork) -> None:
         """Leave a section; does nothing if it was left already."""
         self._sections.pop(section, None)
 
@@ -80,7 +80,7 @@ def forgotten_by(forget: Callable[[T], None]) -> WeakSet[T]:
     return found
 
 
-class Section:
+class NoFork:
     """A context manager for code that no fork may interrupt. Each instance can be used once."""
 
     def __enter__(self) -> None:

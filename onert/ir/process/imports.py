@@ -14,7 +14,7 @@ from contextlib import suppress
 from threading import get_ident, main_thread
 from types import ModuleType
 
-from .forks import Section
+from .forks import NoFork
 
 _OWN = ("onert", "onert_reference", "onert_builtin", "onert_llvm")
 """Packages whose modules can be imported by any thread. Other modules may, for example, install signal handlers."""
@@ -55,7 +55,7 @@ def _there(name: str) -> ModuleType | None:
 
 
 def _imported(name: str) -> ModuleType:
-    with Section():
+    with NoFork():
         return importlib.import_module(name)
 
 

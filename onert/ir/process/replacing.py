@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def written(folder: Path, pieces: Iterable[bytes | memoryview]) -> Path:
+def write_new(folder: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """A new file with a unique name and the mode of a regular new file. Raises OSError if it cannot be written
     completely; it is then removed."""
     with _begun(folder) as file:

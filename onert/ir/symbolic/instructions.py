@@ -96,7 +96,8 @@ class Instructions(ByIdentity):
     - `code`: the instructions, int32 [count, 6]
     - `first`: the initial registers, int64: zeros for lengths, then constants
     - `tables`: tables of results of functions on which conditions depend, int64
-    - `asked`: functions that only Python can call, with the registers of their arguments and the required result
+    - `python_checks`: functions that only Python can call, with the registers of their arguments and the required
+      result
     - `registers`: the register of each requested number of the trace, by its index
     - `floats`: those requested numbers that are float64
     """
@@ -104,7 +105,7 @@ class Instructions(ByIdentity):
     code: Array
     first: Array
     tables: Array
-    asked: tuple[tuple[Callable[..., Any], tuple[int, ...], Any], ...] = field(repr=False)
+    python_checks: tuple[tuple[Callable[..., Any], tuple[int, ...], Any], ...] = field(repr=False)
     registers: dict[int, int] = field(repr=False)
     floats: frozenset[int] = field(repr=False)
 
@@ -151,7 +152,7 @@ class _Writer:
             if at not in needed and at not in self._registers:
                 needed.add(at)
                 waiting += steps[at][1] if at in steps else ()
-        asked: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
+        python_checks: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
         for at, function, arguments in trace.steps:
             if at in needed and hasattr(function, "results"):
                 counts = self._counts.get(function, (0,) * len(arguments))
@@ -159,7 +160,7 @@ class _Writer:
         for at, function, arguments in trace.steps:
             if at in needed and self._is_asked(at, function, arguments, steps, needed):
                 registers = tuple(map(self._register, arguments))
-                asked.append((function, registers, self._left[at]))
+                python_checks.append((function, registers, self._left[at]))
             elif at in needed:
                 self._registers[at] = self._written(function, arguments, trace.values[at])
                 self._conditional(at)
@@ -169,7 +170,7 @@ class _Writer:
         floats = frozenset(at for at in wanted if isinstance(trace.values[at], float))
         code = np.array(self._code, np.int32).reshape(-1, 6)
         first, tables = np.array(self._first, np.int64), np.array(self._tables, np.int64)
-        return Instructions(code, first, tables, tuple(asked), found, floats)
+        return Instructions(code, first, tables, tuple(python_checks), found, floats)
 
     def _is_asked(
         self,

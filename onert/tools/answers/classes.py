@@ -8,9 +8,9 @@ from onert.backend import TensorInfo
 from onert.frontend.metadata.model_metadata import Calibration
 from onert.ir import Array, ExecutionError
 
-from .ends import Ends
 from .found import Answer, Found
 from .labels import Labels
+from .run_outputs import RunOutputs
 
 _SHOWN = 5
 _SUM = (0.8, 1.2)
@@ -23,37 +23,39 @@ def is_vector(info: TensorInfo, array: Array) -> bool:
     return scores and array.size > 1 and max(array.shape) == array.size
 
 
-def read_classes(ends: Ends, *, asked: bool) -> Answer | None:
+def read_classes(outputs: RunOutputs, *, asked: bool) -> Answer | None:
     """The best classes of each output that is a vector of scores; None if there is none.
 
     Unless the user `asked` for classes, a vector counts only if the number of labels fits or its elements are
     probabilities. Raises ExecutionError if the number of the user's labels fits no vector.
     """
-    vectors = [at for at, (info, a) in enumerate(zip(ends.infos, ends.arrays, strict=True)) if is_vector(info, a)]
-    given = ends.wanted.labels
-    fitting = [at for at in vectors if not given.names or _fits(ends.arrays[at].size, given)]
+    vectors = [at for at, (info, a) in enumerate(zip(outputs.infos, outputs.arrays, strict=True)) if is_vector(info, a)]
+    given = outputs.wanted.labels
+    fitting = [at for at in vectors if not given.names or _fits(outputs.arrays[at].size, given)]
     if vectors and not fitting:
-        sizes = " and ".join(f"output {ends.infos[at].name!r} has {ends.arrays[at].size} classes" for at in vectors)
+        sizes = " and ".join(
+            f"output {outputs.infos[at].name!r} has {outputs.arrays[at].size} classes" for at in vectors
+        )
         raise ExecutionError(
             f"{given.place} has {len(given.names)} labels, but {sizes}; expected as many labels as classes, or one "
             "fewer if the first class is the background"
         )
-    chosen = [at for at in fitting if asked or _labelled(ends, at) or _is_probabilities(ends.arrays[at])]
+    chosen = [at for at in fitting if asked or _labelled(outputs, at) or _is_probabilities(outputs.arrays[at])]
     if not chosen:
         return None
     found: list[Found] = []
     said = []
     for at in chosen:
-        info, scores = ends.infos[at], ends.arrays[at]
-        labels = ends.labels(at)
+        info, scores = outputs.infos[at], outputs.arrays[at]
+        labels = outputs.labels(at)
         labels = labels if _fits(scores.size, labels) else Labels()
-        calibration = ends.metadata.output(at).calibration
+        calibration = outputs.metadata.output(at).calibration
         how = ""
         if calibration is not None:
             scores = calibrated(scores, calibration)
             how = ", calibrated as the model's metadata says"
-        least = ends.wanted.score if ends.wanted.score is not None else ends.metadata.output(at).threshold
-        best = top_classes(info, scores, ends.wanted.count or _SHOWN, labels)
+        least = outputs.wanted.score if outputs.wanted.score is not None else outputs.metadata.output(at).threshold
+        best = top_classes(info, scores, outputs.wanted.count or _SHOWN, labels)
         found.extend(one for one in best if least is None or one.score >= least)
         said.append(f"output {info.name!r} is read as the scores of {scores.size} classes{how}")
     return Answer("classes", "; ".join(said), tuple(found))
@@ -63,9 +65,9 @@ def _fits(size: int, labels: Labels) -> bool:
     return size - len(labels.names) in (0, 1)
 
 
-def _labelled(ends: Ends, at: int) -> bool:
-    labels = ends.labels(at)
-    return bool(labels.names) and _fits(ends.arrays[at].size, labels)
+def _labelled(outputs: RunOutputs, at: int) -> bool:
+    labels = outputs.labels(at)
+    return bool(labels.names) and _fits(outputs.arrays[at].size, labels)
 
 
 def _is_probabilities(scores: Array) -> bool:

@@ -15,9 +15,9 @@ from onert.ir import Array
 from onert.ir.value import Value
 
 from .boxes import IOU, as_scores, corners, sigmoid, suppressed
-from .ends import Ends
 from .found import Answer, Found, Point, as_box
 from .poses import BODY
+from .run_outputs import RunOutputs
 
 _STRIDES = ((8, 16, 32), (8, 16, 32, 64))
 _ANCHORS = 3
@@ -43,17 +43,17 @@ class Head(Value):
     masks: int
 
 
-def read_heads(ends: Ends) -> Answer | None:
+def read_heads(outputs: RunOutputs) -> Answer | None:
     """Detections from raw predictions; None if no output has as many rows as the input's grids have cells."""
-    if ends.plane is None:
+    if outputs.plane is None:
         return None
-    at = next((i for i, a in enumerate(ends.arrays) if _oriented(a, ends.plane) is not None), None)
+    at = next((i for i, a in enumerate(outputs.arrays) if _oriented(a, outputs.plane) is not None), None)
     if at is None:
         return None
-    array = ends.arrays[at]
-    prototypes = next((a for i, a in enumerate(ends.arrays) if i != at and a.ndim == 4 and a.shape[0] == 1), None)
-    head = _head(array, ends, prototypes)
-    return None if head is None else _answer(head, ends, at, prototypes)
+    array = outputs.arrays[at]
+    prototypes = next((a for i, a in enumerate(outputs.arrays) if i != at and a.ndim == 4 and a.shape[0] == 1), None)
+    head = _head(array, outputs, prototypes)
+    return None if head is None else _answer(head, outputs, at, prototypes)
 
 
 def grid(plane: tuple[int, int], strides: tuple[int, ...], anchors: int) -> tuple[Array, Array]:
@@ -83,20 +83,20 @@ def _oriented(array: Array, plane: tuple[int, int]) -> tuple[Array, bool, tuple[
     return None
 
 
-def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
-    assert ends.plane is not None
-    oriented = _oriented(array, ends.plane)
+def _head(array: Array, outputs: RunOutputs, prototypes: Array | None) -> Head | None:
+    assert outputs.plane is not None
+    oriented = _oriented(array, outputs.plane)
     assert oriented is not None
     rows, first, strides, anchors = oriented
     numbers = rows.shape[1] - 4
-    labels, said = len(ends.labels().names), ends.metadata
+    labels, said = len(outputs.labels().names), outputs.metadata
     masks = 0
-    if prototypes is not None and ends.wanted.task != "detection":
+    if prototypes is not None and outputs.wanted.task != "detection":
         masks = next((n for n in (prototypes.shape[1], prototypes.shape[3]) if n == 32 and numbers > n), 0)
-    points = said.keypoints if said.task == "pose" or ends.wanted.task == "keypoints" else None
+    points = said.keypoints if said.task == "pose" or outputs.wanted.task == "keypoints" else None
     if (
         points is None
-        and ends.wanted.task in (None, "keypoints")
+        and outputs.wanted.task in (None, "keypoints")
         and not masks
         and not labels
         and first
@@ -110,7 +110,7 @@ def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
     classes = numbers - extra - objectness
     if classes < 0 or (classes == 0 and not objectness) or (labels and classes != labels):
         return None
-    centers, sizes = grid(ends.plane, strides, anchors)
+    centers, sizes = grid(outputs.plane, strides, anchors)
     return Head(rows, centers, sizes, first, anchors, objectness, classes, points, masks)
 
 
@@ -149,9 +149,9 @@ def _boxes(head: Head, plane: tuple[int, int]) -> tuple[Array, str, float]:
     return whole, words[how], 1.0 if how == "parts" else 0.0
 
 
-def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer:
-    assert ends.plane is not None
-    plane = ends.plane
+def _answer(head: Head, outputs: RunOutputs, at: int, prototypes: Array | None) -> Answer:
+    assert outputs.plane is not None
+    plane = outputs.plane
     boxes, written, in_parts = _boxes(head, plane)
     start = 4 + head.objectness
     values, how = as_scores(head.rows[:, 4 : start + head.classes])
@@ -159,10 +159,10 @@ def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer
     classes = np.argmax(scores, 1)
     best = scores[np.arange(len(scores)), classes]
     best = np.where(np.isfinite(boxes).all(1) & np.isfinite(best), best, -1.0)
-    least = max(ends.least(at), 1e-9)
+    least = max(outputs.least(at), 1e-9)
     chosen = np.flatnonzero(best >= least)
-    kept = [int(chosen[i]) for i in suppressed(boxes[chosen], best[chosen], classes[chosen])][: ends.wanted.count]
-    labels, name = ends.labels(), ends.infos[at].name
+    kept = [int(chosen[i]) for i in suppressed(boxes[chosen], best[chosen], classes[chosen])][: outputs.wanted.count]
+    labels, name = outputs.labels(), outputs.infos[at].name
     rest = head.rows[:, start + head.classes :].astype(np.float64)
     found = [
         Found(
@@ -178,7 +178,7 @@ def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer
     ]
     task = "segmentation" if head.masks else "keypoints" if head.points else "detection"
     parts = [
-        f"output {name!r} {list(ends.arrays[at].shape)} is read as a YOLO head of {len(head.rows)} predictions, "
+        f"output {name!r} {list(outputs.arrays[at].shape)} is read as a YOLO head of {len(head.rows)} predictions, "
         f"{head.anchors} per cell: boxes ({written})",
         *(["objectness"] if head.objectness else []),
         f"scores of {head.classes or 1} classes{how}",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .ends import Ends
 from .found import Answer, Found, Point
+from .run_outputs import RunOutputs
 
 BODY = 17
 """The number of COCO's body points, which NAMES lists."""
@@ -18,16 +18,16 @@ NAMES = (
 )  # fmt: skip
 
 
-def read_poses(ends: Ends) -> Answer | None:
+def read_poses(outputs: RunOutputs) -> Answer | None:
     """Poses from MoveNet's outputs: `[1, bodies, 17, 3]` points (y, x, score) as fractions of the picture, or `[1,
     bodies, 56]`, where a box (top, left, bottom, right) and its score follow; None for other outputs."""
-    if len(ends.arrays) != 1 or ends.arrays[0].dtype.kind != "f":
+    if len(outputs.arrays) != 1 or outputs.arrays[0].dtype.kind != "f":
         return None
-    array, name = ends.arrays[0].astype(np.float64), ends.infos[0].name
+    array, name = outputs.arrays[0].astype(np.float64), outputs.infos[0].name
     boxed = array.ndim == 3 and array.shape[0] == 1 and array.shape[2] == 3 * BODY + 5
     if not boxed and not (array.ndim == 4 and array.shape[0] == 1 and array.shape[2:] == (BODY, 3)):
         return None
-    labels = ends.labels(0)
+    labels = outputs.labels(0)
     found = []
     for row in array[0].reshape(array.shape[1], -1):
         if not np.isfinite(row).all():
@@ -37,10 +37,10 @@ def read_poses(ends: Ends) -> Answer | None:
         )
         box = row[3 * BODY :].tolist()
         score = box[4] if boxed else float(np.mean([s for _, _, s in points]))
-        if boxed and score < ends.least(0):
+        if boxed and score < outputs.least(0):
             continue
         corner = (box[0], box[1], box[2], box[3]) if boxed else None
         found.append(Found(0, score, labels.names[0] if labels.names else "body", name, corner, points))
     found.sort(key=lambda one: -one.score)
     said = f"output {name!r} {list(array.shape)} is read as {BODY} points of each body: y, x, score"
-    return Answer("keypoints", said, tuple(found[: ends.wanted.count]))
+    return Answer("keypoints", said, tuple(found[: outputs.wanted.count]))

@@ -8,57 +8,59 @@ from onert.frontend.metadata.model_metadata import Box as BoxSaid
 from onert.ir import Array
 
 from .boxes import corners, in_parts, swapped
-from .ends import Ends
 from .found import Answer, Found, as_box
+from .run_outputs import RunOutputs
 
 _MOST_ROWS = 4096
 
 
-def read_lists(ends: Ends) -> Answer | None:
+def read_lists(outputs: RunOutputs) -> Answer | None:
     """Detections from separate outputs for boxes, classes, scores and optionally their count; None for other outputs.
 
     TFLite's `TFLite_Detection_PostProcess` writes them in this order, and other exporters in others. Outputs are told
     apart by shape and name, or by classes being whole numbers. Boxes without metadata are (top, left, bottom, right),
     or (left, top, right, bottom) if there is no count, as in torchvision.
     """
-    if len(ends.arrays) not in (3, 4):
+    if len(outputs.arrays) not in (3, 4):
         return None
     at = next(
-        (i for i, a in enumerate(ends.arrays) if a.ndim in (2, 3) and a.shape[-1] == 4 and a.dtype.kind == "f"), None
+        (i for i, a in enumerate(outputs.arrays) if a.ndim in (2, 3) and a.shape[-1] == 4 and a.dtype.kind == "f"), None
     )
-    if at is None or (ends.arrays[at].ndim == 3 and ends.arrays[at].shape[0] != 1):
+    if at is None or (outputs.arrays[at].ndim == 3 and outputs.arrays[at].shape[0] != 1):
         return None
-    boxes = ends.arrays[at].reshape(-1, 4)
-    columns = [i for i, a in enumerate(ends.arrays) if i != at and a.shape == ends.arrays[at].shape[:-1]]
-    counts = [i for i, a in enumerate(ends.arrays) if i != at and i not in columns and a.size == 1]
-    if len(ends.arrays) == 4 and len(columns) == 3 and len(boxes) == 1:  # a single detection: the count has its shape
+    boxes = outputs.arrays[at].reshape(-1, 4)
+    columns = [i for i, a in enumerate(outputs.arrays) if i != at and a.shape == outputs.arrays[at].shape[:-1]]
+    counts = [i for i, a in enumerate(outputs.arrays) if i != at and i not in columns and a.size == 1]
+    if (
+        len(outputs.arrays) == 4 and len(columns) == 3 and len(boxes) == 1
+    ):  # a single detection: the count has its shape
         columns, counts = columns[:2], columns[2:]
-    if len(columns) != 2 or len(columns) + len(counts) + 1 != len(ends.arrays):
+    if len(columns) != 2 or len(columns) + len(counts) + 1 != len(outputs.arrays):
         return None
-    classes_at, scores_at = _told_apart(ends, *columns)
-    there = len(boxes) if not counts else min(max(int(ends.arrays[counts[0]].reshape(-1)[0]), 0), len(boxes))
-    said = ends.metadata.output(at).box
+    classes_at, scores_at = _told_apart(outputs, *columns)
+    there = len(boxes) if not counts else min(max(int(outputs.arrays[counts[0]].reshape(-1)[0]), 0), len(boxes))
+    said = outputs.metadata.output(at).box
     if said is None:
         said = BoxSaid() if counts else None
-    corner, written = _corners(boxes[:there], said, ends.plane, top_first=bool(counts))
-    scores, classes = (ends.arrays[i].reshape(-1)[:there].astype(np.float64) for i in (scores_at, classes_at))
-    names = [repr(ends.infos[i].name) for i in (at, classes_at, scores_at)]
+    corner, written = _corners(boxes[:there], said, outputs.plane, top_first=bool(counts))
+    scores, classes = (outputs.arrays[i].reshape(-1)[:there].astype(np.float64) for i in (scores_at, classes_at))
+    names = [repr(outputs.infos[i].name) for i in (at, classes_at, scores_at)]
     sentence = (
         f"outputs {names[0]}, {names[1]} and {names[2]} are read as boxes ({written}), classes and scores of "
         f"{there} detections"
     )
-    return _answer(ends, (classes_at, scores_at, at), corner, classes, scores, sentence)
+    return _answer(outputs, (classes_at, scores_at, at), corner, classes, scores, sentence)
 
 
-def read_rows(ends: Ends) -> Answer | None:
+def read_rows(outputs: RunOutputs) -> Answer | None:
     """Detections from rows of 6 numbers (left, top, right, bottom, score, class; class and score may be swapped or come
     first) or 7 (preceded by the picture's number); None for other outputs.
 
     Written by YOLOv10 and later, YOLOv7 exports that include suppression, and PaddleDetection.
     """
-    if len(ends.arrays) > 2:
+    if len(outputs.arrays) > 2:
         return None
-    array = ends.arrays[0]
+    array = outputs.arrays[0]
     if (
         array.dtype.kind != "f"
         or array.ndim not in (2, 3)
@@ -79,27 +81,27 @@ def read_rows(ends: Ends) -> Answer | None:
     if kept is None:
         return None
     boxes_at, class_at, score_at = kept
-    corner, written = _corners(rows[:, list(boxes_at)], None, ends.plane, top_first=False)
+    corner, written = _corners(rows[:, list(boxes_at)], None, outputs.plane, top_first=False)
     sentence = (
-        f"output {ends.infos[0].name!r} {list(array.shape)} is read as {len(rows)} detections: boxes ({written}) in "
+        f"output {outputs.infos[0].name!r} {list(array.shape)} is read as {len(rows)} detections: boxes ({written}) in "
         f"columns {boxes_at[0]} to {boxes_at[3]}, scores in {score_at}, classes in {class_at}"
     )
-    return _answer(ends, (0,), corner, rows[:, class_at], rows[:, score_at], sentence)
+    return _answer(outputs, (0,), corner, rows[:, class_at], rows[:, score_at], sentence)
 
 
-def _told_apart(ends: Ends, first: int, second: int) -> tuple[int, int]:
+def _told_apart(outputs: RunOutputs, first: int, second: int) -> tuple[int, int]:
     """The two outputs in the order (classes, scores)."""
     for words in (("class", "label", "categor"), ("score", "conf", "prob")):
-        named = [any(w in _name(ends, i) for w in words) for i in (first, second)]
+        named = [any(w in _name(outputs, i) for w in words) for i in (first, second)]
         if named[0] != named[1]:
             is_first = named[0] == (words[0] == "class")
             return (first, second) if is_first else (second, first)
-    whole = [_are_classes(ends.arrays[i].astype(np.float64)) for i in (first, second)]
+    whole = [_are_classes(outputs.arrays[i].astype(np.float64)) for i in (first, second)]
     return (second, first) if whole == [False, True] else (first, second)
 
 
-def _name(ends: Ends, at: int) -> str:
-    return f"{ends.infos[at].name} {ends.metadata.output(at).name}".lower()
+def _name(outputs: RunOutputs, at: int) -> str:
+    return f"{outputs.infos[at].name} {outputs.metadata.output(at).name}".lower()
 
 
 def _are_classes(numbers: Array) -> bool:
@@ -138,13 +140,17 @@ def _corners(
     return corner, f"{names} in {unit}"
 
 
-def _answer(ends: Ends, at: tuple[int, ...], boxes: Array, classes: Array, scores: Array, sentence: str) -> Answer:
-    labels, least = ends.labels(*at), ends.least(*at)
+def _answer(
+    outputs: RunOutputs, at: tuple[int, ...], boxes: Array, classes: Array, scores: Array, sentence: str
+) -> Answer:
+    labels, least = outputs.labels(*at), outputs.least(*at)
     order = [
         i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] >= least and np.isfinite(boxes[i]).all()
     ]
     found = [
-        Found(int(classes[i]), float(scores[i]), labels.of(int(classes[i])), ends.infos[at[-1]].name, as_box(boxes[i]))
-        for i in order[: ends.wanted.count]
+        Found(
+            int(classes[i]), float(scores[i]), labels.of(int(classes[i])), outputs.infos[at[-1]].name, as_box(boxes[i])
+        )
+        for i in order[: outputs.wanted.count]
     ]
     return Answer("detection", sentence, tuple(found))

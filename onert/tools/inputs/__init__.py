@@ -3,8 +3,8 @@
 from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
 from .feed import Feed, apart, batches, feed, one_of, together
 from .files import PIPED, Stream, from_file, stream
-from .given import Given, Reading
 from .images import MODES, image, plane_of
+from .input_values import InputValue, ReadSettings
 from .pictures import IMAGES
 from .placing import Fit
 from .recordings import MAX_RATE, SOUNDS
@@ -22,8 +22,8 @@ __all__ = [
     "VIDEOS",
     "Feed",
     "Fit",
-    "Given",
-    "Reading",
+    "InputValue",
+    "ReadSettings",
     "Stream",
     "apart",
     "archive",

@@ -14,8 +14,8 @@ from onert.ir import Array, ExecutionError
 from onert.ir.value import Value
 
 from .files import Stream
-from .given import Given
 from .images import plane_of
+from .input_values import InputValue
 
 LIMIT = 1000
 """How many items are run without --limit."""
@@ -30,7 +30,7 @@ class Feed(Value):
     `continuous` are as in `Stream`; `rate` is the number of items per second if they are frames of a video.
     """
 
-    items: Iterator[tuple[Given, ...]]
+    items: Iterator[tuple[InputValue, ...]]
     count: int | None = 1
     position: int | None = None
     pieces: bool = False
@@ -84,13 +84,13 @@ def feed(streams: Mapping[int, Stream], limit: int | None) -> Feed:
     return Feed(items, count, position, each.pieces, each.continuous, cut, each.rate)
 
 
-def batches(items: Iterator[tuple[Given, ...]], size: int) -> Iterator[list[tuple[Given, ...]]]:
+def batches(items: Iterator[tuple[InputValue, ...]], size: int) -> Iterator[list[tuple[InputValue, ...]]]:
     """Items in groups of `size`; the last group may be smaller."""
     while group := list(islice(items, size)):
         yield group
 
 
-def together(group: Sequence[tuple[Given, ...]], position: int, size: int) -> list[Array]:
+def together(group: Sequence[tuple[InputValue, ...]], position: int, size: int) -> list[Array]:
     """The inputs of a batch: items concatenated along the first dimension, the last one repeated to fill it."""
     filled = list(islice(chain(group, [group[-1]] * size), size))
     arrays = [given.array for given in group[0]]

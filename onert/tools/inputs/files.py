@@ -14,8 +14,8 @@ from onert.ir.value import Value
 
 from .arrays import numpy_file, raw
 from .folders import files_in
-from .given import Given, Reading
 from .images import from_picture, image
+from .input_values import InputValue, ReadSettings
 from .pictures import IMAGES
 from .piped import piped
 from .recordings import SOUNDS, record
@@ -38,14 +38,14 @@ class Stream(Value):
     each continues the previous one, so that a model's state is kept between them. `rate` is a video's frame rate.
     """
 
-    items: Iterator[Given]
+    items: Iterator[InputValue]
     count: int | None = 1
     pieces: bool = False
     continuous: bool = False
     rate: Fraction | None = None
 
 
-def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
+def from_file(path: Path, info: TensorInfo, reading: ReadSettings) -> InputValue:
     """Read an input from a .npy, image, sound, text, or file of raw elements. Raises ExecutionError if it does not
     fit."""
     _require_file(path, info)
@@ -60,10 +60,10 @@ def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
         return image(path, info, reading)
     if suffix in SOUNDS:
         return sound(path, info, reading)
-    return Given(numpy_file(path) if suffix in ARRAYS else raw(path, info), str(path))
+    return InputValue(numpy_file(path) if suffix in ARRAYS else raw(path, info), str(path))
 
 
-def stream(paths: Sequence[str], info: TensorInfo, reading: Reading) -> Stream:
+def stream(paths: Sequence[str], info: TensorInfo, reading: ReadSettings) -> Stream:
     """The values of an input from files, folders, videos and standard input (`-`), one after another.
 
     A sound that is longer than the input is cut into pieces unless its start is given. Raises ExecutionError at once
@@ -77,7 +77,7 @@ def stream(paths: Sequence[str], info: TensorInfo, reading: Reading) -> Stream:
     return Stream((given for each in found for given in each.items), total)
 
 
-def _one(path: str, info: TensorInfo, reading: Reading) -> Stream:
+def _one(path: str, info: TensorInfo, reading: ReadSettings) -> Stream:
     if path == PIPED:
         return Stream(iter([piped(info, reading)]))
     place = Path(path)

@@ -13,7 +13,7 @@ from onert.ir import DType, ExecutionError
 from onert.ir import shape as shapes
 from onert.ir.value import Value
 
-from .given import Given, Reading
+from .input_values import InputValue, ReadSettings
 from .pictures import Picture, decode, placed
 from .placing import Fit, place
 
@@ -45,12 +45,12 @@ class Plane(Value):
     layout: Layout
 
 
-def image(path: Path, info: TensorInfo, reading: Reading) -> Given:
+def image(path: Path, info: TensorInfo, reading: ReadSettings) -> InputValue:
     """An image file as an input (`from_picture`)."""
     return from_picture(decode(path, str(path)), info, reading)
 
 
-def from_picture(picture: Picture, info: TensorInfo, reading: Reading) -> Given:
+def from_picture(picture: Picture, info: TensorInfo, reading: ReadSettings) -> InputValue:
     """A picture resized bilinearly to the input's height and width, with pixels scaled as the mode says.
 
     The input is `[1, height, width, channels]`, `[height, width, channels]`, `[1, height, width]`, `[height, width]` or
@@ -84,7 +84,7 @@ def from_picture(picture: Picture, info: TensorInfo, reading: Reading) -> Given:
             Fit.CROP: " keeping the aspect ratio, and cropped",
         }
         said.append(f"resized from {picture.size[1]}x{picture.size[0]} to {width}x{height}{how[reading.fit]}")
-    return Given(tensor.reshape(shape), f"{', '.join(said)}, pixels as {mode}", picture, placement)
+    return InputValue(tensor.reshape(shape), f"{', '.join(said)}, pixels as {mode}", picture, placement)
 
 
 def plane_of(info: TensorInfo, color: str = "") -> Plane | None:
@@ -102,7 +102,7 @@ def plane_of(info: TensorInfo, color: str = "") -> Plane | None:
     return None
 
 
-def _size(picture: Picture, plane: Plane, reading: Reading) -> tuple[int, int]:
+def _size(picture: Picture, plane: Plane, reading: ReadSettings) -> tuple[int, int]:
     """The height and width to resize the picture to."""
     wanted = reading.image_size
     if wanted is None:
@@ -112,7 +112,9 @@ def _size(picture: Picture, plane: Plane, reading: Reading) -> tuple[int, int]:
     return plane.height or wanted[0], plane.width or wanted[1]
 
 
-def _numbers(info: TensorInfo, channels: int, reading: Reading) -> tuple[tuple[float, ...], tuple[float, ...], str]:
+def _numbers(
+    info: TensorInfo, channels: int, reading: ReadSettings
+) -> tuple[tuple[float, ...], tuple[float, ...], str]:
     """Scale and offset of pixels, and their description."""
     said = reading.said
     if reading.image_mode is None and info.dtype.is_float and said.deviation:

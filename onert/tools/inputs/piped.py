@@ -8,8 +8,8 @@ from onert.backend import TensorInfo
 from onert.ir import ExecutionError
 
 from .arrays import numpy_content, raw_content
-from .given import Given, Reading
 from .images import from_picture, plane_of
+from .input_values import InputValue, ReadSettings
 from .pictures import decode
 from .recordings import record
 from .sounds import from_recording
@@ -21,19 +21,19 @@ MAX_PIPED = 1 << 28
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P5", b"P6")
 
 
-def piped(info: TensorInfo, reading: Reading) -> Given:
+def piped(info: TensorInfo, reading: ReadSettings) -> InputValue:
     """Read an image, a .wav, a .npy, text (for an input of strings) or else raw elements from standard input."""
     content = read_piped()
     if takes_text(info):
         return text(content, NAME, info)
     if content.startswith(b"\x93NUMPY"):
-        return Given(numpy_content(content, NAME), NAME)
+        return InputValue(numpy_content(content, NAME), NAME)
     if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
         return from_recording(record(content, NAME), info, reading)
     is_picture = content.startswith(_PICTURES) or (content.startswith(b"RIFF") and content[8:12] == b"WEBP")
     if is_picture and plane_of(info, reading.said.color) is not None:
         return from_picture(decode(content, NAME), info, reading)
-    return Given(raw_content(content, NAME, info), NAME)
+    return InputValue(raw_content(content, NAME, info), NAME)
 
 
 def read_piped() -> bytes:

@@ -13,16 +13,16 @@ from onert.backend import TensorInfo
 from onert.ir import Array, DType, ExecutionError, quantize
 from onert.ir import shape as shapes
 
-from .given import Given, Reading
+from .input_values import InputValue, ReadSettings
 from .recordings import Recording, record, resampled
 
 
-def sound(path: Path, info: TensorInfo, reading: Reading) -> Given:
+def sound(path: Path, info: TensorInfo, reading: ReadSettings) -> InputValue:
     """A sound file as an input (`from_recording`)."""
     return from_recording(record(path, str(path)), info, reading)
 
 
-def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> Given:
+def from_recording(recording: Recording, info: TensorInfo, reading: ReadSettings) -> InputValue:
     """The first channel of a recording, with samples from -1 to 1, at the model's sample rate.
 
     The input has one dimension of samples; all others are 1. The recording starts at `reading.start` and is cut to the
@@ -58,10 +58,10 @@ def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> 
     if len(part) < count:
         done.append(f"{len(part)} samples and {count - len(part)} of silence")
     whole = np.pad(part[:count], (0, max(0, count - len(part)))).reshape(shape)
-    return Given(_stored(whole, info), ", ".join((name, *done)), is_sound=True)
+    return InputValue(_stored(whole, info), ", ".join((name, *done)), is_sound=True)
 
 
-def windows(recording: Recording, info: TensorInfo, reading: Reading) -> Iterator[Given]:
+def windows(recording: Recording, info: TensorInfo, reading: ReadSettings) -> Iterator[InputValue]:
     """A recording in consecutive pieces of the input's length, the last one padded with silence."""
     length = seconds(recording, info, reading)
     for number in range(1 if length is None else piece_count(recording, length)):
@@ -73,7 +73,7 @@ def piece_count(recording: Recording, length: float) -> int:
     return max(1, math.ceil(len(recording.samples) / recording.rate / length - 1e-9))
 
 
-def seconds(recording: Recording, info: TensorInfo, reading: Reading) -> float | None:
+def seconds(recording: Recording, info: TensorInfo, reading: ReadSettings) -> float | None:
     """The length of the input in seconds, None if it takes sounds of any length."""
     shape = _samples_shape(recording.name, info)
     rate = reading.sample_rate or reading.said.sample_rate or recording.rate

@@ -10,7 +10,7 @@ from onert.backend import TensorInfo
 from onert.ir import DType, ExecutionError
 from onert.ir import shape as shapes
 
-from .given import Given
+from .input_values import InputValue
 
 TEXTS = frozenset({".txt"})
 MAX_TEXT = 1 << 24
@@ -22,7 +22,7 @@ def takes_text(info: TensorInfo) -> bool:
     return info.dtype is DType.STRING
 
 
-def text(content: bytes, name: str, info: TensorInfo) -> Given:
+def text(content: bytes, name: str, info: TensorInfo) -> InputValue:
     """Text as an input: the whole text if the input has one element, otherwise a line per element.
 
     A newline at the end is dropped. Raises ExecutionError if the input does not take strings, the text is too long, or
@@ -51,4 +51,4 @@ def text(content: bytes, name: str, info: TensorInfo) -> Given:
     array = np.empty(len(elements), object)
     array[:] = elements
     count = f"{len(elements)} strings" if len(elements) != 1 else "one string"
-    return Given(array.reshape(tuple(d or 0 for d in shape)), f"{name}, {count}")
+    return InputValue(array.reshape(tuple(d or 0 for d in shape)), f"{name}, {count}")

@@ -36,7 +36,7 @@ ROUNDS = 4
 STEPS = 4_000_000
 """The budget of inference steps for all sets; linking the model has a budget of the same size."""
 Shapes = Mapping[int, tuple[int, ...]]
-Given = Mapping[int | str, tuple[int, ...]]
+InputShapes = Mapping[int | str, tuple[int, ...]]
 T = TypeVar("T")
 
 
@@ -91,7 +91,7 @@ class _Asked(Value):
 def choices(
     package: Package,
     signature: str | None = None,
-    given: Given | None = None,
+    given: InputShapes | None = None,
     *,
     option: str = "--shape_prepare",
 ) -> Iterator[Choice]:
@@ -147,8 +147,8 @@ def _suitable(asked: _Asked, sets: Iterator[dict[str, int]], reasons: list[str])
 def compiled_with(
     package: Package,
     signature: str | None,
-    given: Given,
-    compiled: Callable[[Given], T],
+    given: InputShapes,
+    compiled: Callable[[InputShapes], T],
     *,
     option: str = "--shape_prepare",
 ) -> T:

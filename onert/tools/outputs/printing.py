@@ -8,7 +8,7 @@ import numpy as np
 
 from onert.backend import TensorInfo
 from onert.ir import Array
-from onert.tools.inputs import Given
+from onert.tools.inputs import InputValue
 
 WHOLE = 64
 """The most elements of an output that is printed in full."""
@@ -16,7 +16,7 @@ _FIRST = 8
 _LONGEST_TEXT, _LINE = 500, 110
 
 
-def printed_inputs(infos: Sequence[TensorInfo], given: Sequence[Given]) -> Iterator[str]:
+def printed_inputs(infos: Sequence[TensorInfo], given: Sequence[InputValue]) -> Iterator[str]:
     """A line for each input: its name, type and source."""
     for i, (info, one) in enumerate(zip(infos, given, strict=True)):
         yield f"input {i} {info.name!r} {one.array.dtype}{list(one.array.shape)}: {one.source}"

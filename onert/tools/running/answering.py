@@ -15,8 +15,8 @@ from onert.frontend.metadata import ModelMetadata
 from onert.ir import Array, ExecutionError
 from onert.tools.answers import (
     Answer,
-    Ends,
     Labels,
+    RunOutputs,
     Wanted,
     answer_lines,
     hint,
@@ -70,19 +70,19 @@ class Answers:
         if not (wanted or is_file):
             return None
         plane = None if pictured is None or pictured.placement is None else pictured.placement.plane
-        ends = Ends(tuple(infos), real_outputs(infos, outcome.outputs), self.wanted, self.metadata, plane)
-        answer = recognise(ends, asked=self.asked)
+        run_outputs = RunOutputs(tuple(infos), real_outputs(infos, outcome.outputs), self.wanted, self.metadata, plane)
+        answer = recognise(run_outputs, asked=self.asked)
         if answer is not None and self.feed.pieces and answer.task == "classes":
             self._pieces += 1
-            arrays = [array.astype(np.float64) for array in ends.arrays]
+            arrays = [array.astype(np.float64) for array in run_outputs.arrays]
             self._sums = arrays if self._pieces == 1 else [a + b for a, b in zip(self._sums, arrays, strict=True)]
             if self._pieces < (self.feed.count or 0):
                 return None
             means = tuple((array / self._pieces).astype(np.float32) for array in self._sums)
-            answer = recognise(Ends(tuple(infos), means, self.wanted, self.metadata, plane), asked=self.asked)
+            answer = recognise(RunOutputs(tuple(infos), means, self.wanted, self.metadata, plane), asked=self.asked)
             self._once(f"scores are averaged over {self._pieces} pieces of the sound")
         if answer is None:
-            self._once(hint(ends))
+            self._once(hint(run_outputs))
         elif pictured is not None and pictured.placement is not None:
             answer = in_picture(answer, pictured.placement)
         if answer is not None:

@@ -20,7 +20,7 @@ from onert.ir import Array, CompileError, DType, Package, Subgraph
 from onert.tools import inputs
 
 from .choosing import choices, compiled, loaded, shapes_to_run
-from .giving import feed, is_random
+from .feeding import feed, is_random
 
 Ranges = dict[int, tuple[float, float]]
 

@@ -16,7 +16,7 @@ from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.arguments import CODEGEN, backend_names, shapes, wants_h5
 
-from .giving import is_given, is_open
+from .feeding import is_given, is_open
 
 T = TypeVar("T")
 

@@ -19,14 +19,14 @@ from onert.tools import inputs
 from onert.tools.reports.measure import Measurements
 from onert.tools.reports.progress import Progress
 
-from .giving import is_random
+from .feeding import is_random
 
 
 @frozen(eq=False)
 class Outcome(Value):
     """The inputs and outputs of an item."""
 
-    given: tuple[inputs.Given, ...]
+    given: tuple[inputs.InputValue, ...]
     outputs: list[Array]
 
 
@@ -68,7 +68,7 @@ def outcomes(
             yield Outcome(item, own)
 
 
-def _batched(execution: onert.Execution, feed: inputs.Feed, group: list[tuple[inputs.Given, ...]]) -> int:
+def _batched(execution: onert.Execution, feed: inputs.Feed, group: list[tuple[inputs.InputValue, ...]]) -> int:
     """The batched input: the one with several items, else the one with a picture, else the first."""
     if feed.position is not None:
         return feed.position

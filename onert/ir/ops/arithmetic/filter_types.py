@@ -101,7 +101,7 @@ def _require_blocks(weight: TensorType, size: int) -> None:
         )
 
 
-def gives_floats(x: TensorType, output: DType | None) -> bool:
+def has_float_result(x: TensorType, output: DType | None) -> bool:
     """Whether a product of quantised integers has real results: float32 is requested for stored integers."""
     return output is DType.FLOAT32 and x.dtype.is_integer
 
@@ -110,7 +110,7 @@ def require_output(
     output: DType | None, activation: Activation, x: TensorType, weight: TensorType, bias: TensorType | None, axis: int
 ) -> None:
     """Raises RuleError unless the operands can be multiplied with results of type `output`, by default that of `x`."""
-    if gives_floats(x, output):
+    if has_float_result(x, output):
         require_bytes_for_floats(x, weight, bias, axis)
         require(activation is Activation.NONE, f"activation is {activation.name}, expected NONE")
     else:

@@ -10,7 +10,7 @@ from onert.ir.flops import filtered, tapped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
-from onert.ir.ops.arithmetic.filter_types import gives_floats, require_output
+from onert.ir.ops.arithmetic.filter_types import has_float_result, require_output
 from onert.ir.ops.arithmetic.patches import convolve
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
 from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, first_zero_point, requantized
@@ -80,7 +80,7 @@ class Conv2D(Op):
         x_type, weight_type, output = types.input(0), types.input(1), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, x, weight, bias)
-        if gives_floats(x_type, self.output):
+        if has_float_result(x_type, self.output):
             terms = weight[0].size if len(weight) else 0
             return as_floats(self._products(*exact(x, x_type.zero_point, weight, 0, terms)), x_type, weight_type)
         terms = weight[0].size if len(weight) else 0

@@ -10,7 +10,7 @@ from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
-from onert.ir.ops.arithmetic.filter_types import gives_floats, require_output
+from onert.ir.ops.arithmetic.filter_types import has_float_result, require_output
 from onert.ir.ops.arithmetic.patches import convolve_depthwise
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
 from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, first_zero_point, requantized
@@ -72,7 +72,7 @@ class DepthwiseConv2D(Op):
             return self._hybrid(weight_type, x, weight, bias)
         terms = weight.shape[1] * weight.shape[2]
         sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))
-        if gives_floats(x_type, self.output):
+        if has_float_result(x_type, self.output):
             return as_floats(sums, x_type, weight_type)
         return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 

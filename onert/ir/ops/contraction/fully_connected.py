@@ -13,7 +13,7 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import blockwise, filter_values, is_hybrid, quantize_rows
 from onert.ir.ops.arithmetic.filter_types import (
-    gives_floats,
+    has_float_result,
     require_fully_connected_types,
     require_output,
 )
@@ -59,7 +59,7 @@ class FullyConnected(Op):
 
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         require(weight.rank == 2, f"filter is {weight}, expected 2 dimensions")
-        if gives_floats(x, self.output):
+        if has_float_result(x, self.output):
             require_output(self.output, self.activation, x, weight, bias, axis=0)
             return TensorType(DType.FLOAT32, self._shape(x.shape, weight.shape[0], weight.shape[1]))
         require_fully_connected_types(x, weight, bias)
@@ -99,7 +99,7 @@ class FullyConnected(Op):
         x_type, weight_type, output = types.input(0), types.input(1), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, x, weight, bias)
-        if gives_floats(x_type, self.output):
+        if has_float_result(x_type, self.output):
             left, right = exact(self._rows(x, weight), x_type.zero_point, weight, 0, weight.shape[1])
             return self._finish(x, as_floats(left @ right.T, x_type, weight_type))
         low_high = self.activation.bounds(output)

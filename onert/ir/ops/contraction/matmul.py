@@ -12,7 +12,7 @@ from onert.ir.flops import products
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.dynamic_range import is_hybrid, quantize_rows
 from onert.ir.ops.arithmetic.filter_types import (
-    gives_floats,
+    has_float_result,
     require_filter_scales,
     require_floats,
     require_hybrid,
@@ -71,7 +71,7 @@ class BatchMatMul(Op):
             require(self.output is None, f"result is {self.output}, expected f32")
             require_filter_scales(y, -2 if self.adjoint_y else -1)
             return
-        if gives_floats(x, self.output):
+        if has_float_result(x, self.output):
             for name, operand in (("first", x), ("second", y)):
                 require(
                     operand.dtype in (DType.INT8, DType.UINT8),
@@ -117,7 +117,7 @@ class BatchMatMul(Op):
         left, right = self._oriented(x, y)
         if is_hybrid(x_type, y_type):
             return self._hybrid(y_type, left, right)
-        if gives_floats(x_type, self.output):
+        if has_float_result(x_type, self.output):
             both = exact(left, x_type.zero_point, right, y_type.zero_point, left.shape[-1])
             return as_floats(_product(*both), x_type, y_type)
         sums = _product(*exact(left, x_type.zero_point, right, y_type.zero_point, left.shape[-1]))

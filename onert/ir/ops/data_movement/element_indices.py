@@ -132,13 +132,13 @@ class ScatterSlices(Update):
     combination: Combination = Combination.REPLACE
     skips: bool = False
 
-    given: ClassVar[int] = 2
+    update_index: ClassVar[int] = 2
 
     @property
-    def restoring(self) -> Op:
+    def undo(self) -> Op:
         return ScatterSlices(skips=self.skips)
 
-    def keeping(self) -> Op:
+    def recording(self) -> Op:
         return OverwrittenSlices(self.skips)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:

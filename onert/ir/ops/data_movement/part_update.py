@@ -55,36 +55,36 @@ def broken_rule(part: int, axis: int, size: int) -> str:
 class Update(OnStored):
     """Kinds whose only result is the first operand with parts of it replaced.
 
-    Of the other operands, the one at index `given` holds the new parts (or what is combined with the old ones), and the
-    rest are integers that give the positions of the parts. If nothing reads the first operand afterwards, the result
-    may share its memory, and then only the parts are written.
+    Of the other operands, the one at index `update_index` holds the new parts (or what is combined with the old ones),
+    and the rest are integers that give the positions of the parts. If nothing reads the first operand afterwards, the
+    result may share its memory, and then only the parts are written.
     """
 
     overwrites: ClassVar[bool] = True
-    given: ClassVar[int] = 1
+    update_index: ClassVar[int] = 1
 
     def put(self, x: Array, *operands: Array) -> None:
         """Replace the parts of `x` in place."""
         raise NotImplementedError
 
     @property
-    def restoring(self) -> Op:
-        """The kind that restores overwritten parts, passed as the operand at `given`."""
+    def undo(self) -> Op:
+        """The kind that restores overwritten parts, passed as the operand at `update_index`."""
         return self
 
-    def keeping(self) -> Op:
+    def recording(self) -> Op:
         """The kind that records the parts that are about to be replaced."""
         raise NotImplementedError
 
     @classmethod
     def places(cls, used: Sequence[int]) -> tuple[int, ...]:
         """The operands of an operation that give the positions of the parts."""
-        return (*used[1 : cls.given], *used[cls.given + 1 :])
+        return (*used[1 : cls.update_index], *used[cls.update_index + 1 :])
 
     @classmethod
     def with_places(cls, used: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
         """The operands of an operation with the positions of the parts replaced."""
-        return (used[0], *places[: cls.given - 1], used[cls.given], *places[cls.given - 1 :])
+        return (used[0], *places[: cls.update_index - 1], used[cls.update_index], *places[cls.update_index - 1 :])
 
 
 @frozen
@@ -100,7 +100,7 @@ class PartUpdate(Update):
         update, *starts = operands
         x[region(x.shape, update.shape, starts, self.clamps)] = update
 
-    def keeping(self) -> Op:
+    def recording(self) -> Op:
         return Overwritten(self.clamps)
 
     def evaluate(self, x: Array, update: Array, *starts: Array) -> Array:

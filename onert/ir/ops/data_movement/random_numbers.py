@@ -112,15 +112,15 @@ class Random(Op):
         return _generator(self.seed, self.seed2, self.stream)
 
     @property
-    def drawn(self) -> RandomFrom:
+    def pure(self) -> RandomFrom:
         """The numbers as a function of the generator's state."""
         return RandomFrom(self.distribution)
 
     def infer(self, shape: TensorType) -> TensorType:
-        return self.drawn.infer(STATE, shape)[1]
+        return self.pure.infer(STATE, shape)[1]
 
     def evaluate_in(self, context: Context, types: CallTypes, shape: Array) -> Array:
-        return _drawn(context, self.resource, self.drawn, shape)
+        return _drawn(context, self.resource, self.pure, shape)
 
 
 @frozen
@@ -172,18 +172,18 @@ class Multinomial(Op):
         return _generator(self.seed, self.seed2, self.stream)
 
     @property
-    def drawn(self) -> MultinomialFrom:
+    def pure(self) -> MultinomialFrom:
         """The classes as a function of the generator's state."""
         return MultinomialFrom(self.to)
 
     def infer(self, logits: TensorType, num_samples: TensorType) -> TensorType:
-        return self.drawn.infer(STATE, logits, num_samples)[1]
+        return self.pure.infer(STATE, logits, num_samples)[1]
 
     def rounds(self, types: CallTypes) -> int:
         return types.input(0).shape[0] or 0
 
     def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
-        return _drawn(context, self.resource, self.drawn, logits, num_samples)
+        return _drawn(context, self.resource, self.pure, logits, num_samples)
 
 
 @frozen

@@ -13,7 +13,7 @@ from .placing import Fit, Placement
 
 
 @frozen(eq=False)
-class Given(Value):
+class InputValue(Value):
     """The elements of an input. `source` describes where they come from and how they were converted.
 
     If they come from a picture, `picture` and its `placement` in the input's plane are set. `is_sound`: they are
@@ -28,7 +28,7 @@ class Given(Value):
 
 
 @frozen
-class Reading(Value):
+class ReadSettings(Value):
     """How to convert images, sounds and text to tensors, from the options and the model's metadata.
 
     `image_mode` is the range of pixel values, None for the one in the metadata or the default of the element type.

@@ -16,7 +16,7 @@ Neighbours = Sequence[Sequence[int]]
 
 
 @frozen(eq=False)
-class Claims(ByIdentity):
+class PlanningProblem(ByIdentity):
     """Tensors that need memory, in the order in which a run defines them.
 
     `sizes` are bytes, multiples of `alignment`, a power of two; offsets must be multiples of it too. `first` and `last`
@@ -36,7 +36,7 @@ class Claims(ByIdentity):
         return len(self.sizes)
 
 
-Planner = Callable[[Claims], list[int]]
+Planner = Callable[[PlanningProblem], list[int]]
 """Computes an offset for every tensor, so that neighbours do not overlap."""
 
 Fit = Callable[[list[tuple[int, int]], int], int]
@@ -59,13 +59,15 @@ def neighbours(sizes: Integers, conflicts: Callable[[int], Mask], most: int) -> 
     return found
 
 
-def place(claims: Claims, order: Iterable[int], fit: Fit) -> list[int]:
+def place(problem: PlanningProblem, order: Iterable[int], fit: Fit) -> list[int]:
     """Place the tensors in `order`, each where `fit` finds room among its neighbours placed before; their offsets."""
-    sizes = claims.sizes
-    offsets = [-1] * len(claims)
+    sizes = problem.sizes
+    offsets = [-1] * len(problem)
     for index in order:
         ranges = [
-            (offsets[other], offsets[other] + sizes[other]) for other in claims.neighbours[index] if offsets[other] >= 0
+            (offsets[other], offsets[other] + sizes[other])
+            for other in problem.neighbours[index]
+            if offsets[other] >= 0
         ]
         offsets[index] = fit(ranges, sizes[index])
     return offsets
@@ -92,6 +94,6 @@ def tightest_gap(ranges: list[tuple[int, int]], size: int) -> int:
     return reached if best < 0 else best
 
 
-def height(claims: Claims, offsets: Sequence[int]) -> int:
+def height(problem: PlanningProblem, offsets: Sequence[int]) -> int:
     """The total size of a plan in bytes."""
-    return max((offset + size for offset, size in zip(offsets, claims.sizes, strict=True)), default=0)
+    return max((offset + size for offset, size in zip(offsets, problem.sizes, strict=True)), default=0)

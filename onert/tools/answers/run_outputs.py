@@ -28,7 +28,7 @@ class Wanted(Value):
 
 
 @frozen(eq=False)
-class Ends(Value):
+class RunOutputs(Value):
     """The outputs of a run, dequantised.
 
     `plane` is the height and width of the input that was a picture, None if there was none.

@@ -30,9 +30,9 @@ class Device:
         self.over = 0.0
         """The end of the last run."""
         self.load = 0
-        self.places: list[tuple[Place, int]] = []
+        self.places: list[tuple[StationState, int]] = []
         """Stations with so many devices that loads are kept in an array, and the device's index in it."""
-        self.serves: list[tuple[Place, int]] = []
+        self.serves: list[tuple[StationState, int]] = []
         """Stations that it shares with other devices, and its index among their devices."""
         self._waiting: list[tuple[int, int, Waiting]] = []
         self._numbers = count()
@@ -43,7 +43,7 @@ class Device:
         for place, at in self.places:
             place.keys[at] += load << _USED_BITS
 
-    def push(self, work: Any, place: Place, run: Run, at: int) -> None:
+    def push(self, work: Any, place: StationState, run: Run, at: int) -> None:
         """Queue a run of `work`. Other devices of the station may take it, unless it uses the state of a sequence."""
         is_offered = len(place.devices) > 1 and (run.session is None or not place.station.stateful)
         waiting = Waiting(work, place, run, at, is_offered)
@@ -51,7 +51,7 @@ class Device:
         if is_offered:
             place.offer(waiting)
 
-    def pop(self) -> tuple[Any, Place, Run, int] | None:
+    def pop(self) -> tuple[Any, StationState, Run, int] | None:
         """The next run: one that waits here, otherwise one that waits at another device; None if there is none."""
         while self._waiting:
             entry = heappop(self._waiting)
@@ -64,7 +64,7 @@ class Device:
                 return self._taken(waiting.place, waiting.at)
         return self._taken_from_others()
 
-    def _taken(self, place: Place, at: int) -> tuple[Any, Place, Run, int]:
+    def _taken(self, place: StationState, at: int) -> tuple[Any, StationState, Run, int]:
         """Take the first run that a station's devices offer, as its device `at`."""
         waiting = place.first()
         assert waiting is not None
@@ -75,7 +75,7 @@ class Device:
         work, _, run, _ = waiting.take()
         return work, place, run, at
 
-    def _taken_from_others(self) -> tuple[Any, Place, Run, int] | None:
+    def _taken_from_others(self) -> tuple[Any, StationState, Run, int] | None:
         offering = []
         for number, (place, _) in enumerate(self.serves):
             first = place.first()
@@ -89,7 +89,7 @@ class Waiting:
 
     __slots__ = ("at", "is_offered", "is_open", "place", "run", "work")
 
-    def __init__(self, work: Any, place: Place, run: Run, at: int, is_offered: bool) -> None:
+    def __init__(self, work: Any, place: StationState, run: Run, at: int, is_offered: bool) -> None:
         self.work = work
         self.place = place
         self.run = run
@@ -98,7 +98,7 @@ class Waiting:
         self.is_open = True
         """Whether no device has taken it yet."""
 
-    def take(self) -> tuple[Any, Place, Run, int]:
+    def take(self) -> tuple[Any, StationState, Run, int]:
         """Take the run, so that no other device can."""
         self.is_open = False
         return self.work, self.place, self.run, self.at
@@ -144,7 +144,7 @@ class Run:
         self.session = session
 
 
-class Place:
+class StationState:
     """The state of a station."""
 
     def __init__(self, at: int, station: Station, devices: Sequence[Device]) -> None:

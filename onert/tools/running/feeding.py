@@ -46,10 +46,10 @@ def feed(
     Unless options set shapes, the arrays of --load do. Other dynamic inputs get sizes consistent with these.
     """
     infos = execution.program.inputs
-    found: dict[int, inputs.Given] = {}
+    found: dict[int, inputs.InputValue] = {}
     if options.load is not None:
         arrays = inputs.archive(options.load, infos)
-        found = {i: inputs.Given(array, str(options.load)) for i, array in enumerate(arrays)}
+        found = {i: inputs.InputValue(array, str(options.load)) for i, array in enumerate(arrays)}
         if options.shape_prepare is None and options.shape_run is None:
             for i, array in enumerate(arrays):
                 execution.set_input_shape(i, array.shape)
@@ -58,7 +58,7 @@ def feed(
         for i, info in enumerate(infos):
             path = Path(f"{options.load_raw}.{i}")
             reading = _reading(options, metadata, i)
-            array_or_file = inputs.Given(inputs.raw(path, info), str(path)) if path.is_file() else None
+            array_or_file = inputs.InputValue(inputs.raw(path, info), str(path)) if path.is_file() else None
             found[i] = array_or_file or inputs.from_file(path, info, reading)
     streams, batch = _streams(options, infos, metadata)
     for text in options.text:
@@ -85,7 +85,7 @@ def feed(
                 items, info_of = streams[i].items, infos[i]
                 streams[i] = evolve(streams[i], items=(evolve(g, array=_stored(info_of, g.array)) for g in items))
             continue
-        one = found.get(i) or inputs.Given(inputs.random(info, rng), f"random numbers, seed {options.seed}")
+        one = found.get(i) or inputs.InputValue(inputs.random(info, rng), f"random numbers, seed {options.seed}")
         streams[i] = inputs.Stream(iter([one]))
     return inputs.feed(streams, options.limit), batch
 
@@ -157,11 +157,11 @@ def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int
     return free[0]
 
 
-def _reading(options: argparse.Namespace, metadata: ModelMetadata, position: int) -> inputs.Reading:
+def _reading(options: argparse.Namespace, metadata: ModelMetadata, position: int) -> inputs.ReadSettings:
     """How to read files for an input, from the options and the metadata."""
     fit = inputs.Fit(options.resize) if options.resize else None
     exported = metadata.letterbox or bool(metadata.task)
-    return inputs.Reading(
+    return inputs.ReadSettings(
         options.image_mode or ("0to1" if exported else None),
         options.sample_rate,
         options.start,
