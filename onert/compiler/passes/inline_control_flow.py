@@ -269,10 +269,7 @@ class _Enclosing:
             return None
         whole = _whole(condition, body, starts, wider) if rounds is not None else frozenset()
         return Enclosed(
-            Loop(with_copied_outputs(condition), with_copied_outputs(body, keep=True), allowed),
-            wider,
-            wider,
-            whole,
+            Loop(with_copied_outputs(condition), with_copied_outputs(body, keep=True), allowed), wider, wider, whole
         )
 
     def most_rounds(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
