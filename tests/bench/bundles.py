@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stopwatch import fastest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.stopwatch import fastest
 
 import onert
 from onert.bundle.description import read
