@@ -169,7 +169,7 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "dynamic number of classes, and in the condition of a loop; without a seed no bundle can contain them, because C "
     "has no source for one": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
-    "belong to the compiler": ("Permute", "Refuse"),
+    "belong to the compiler": ("Permute", "Refuse", "Rest"),
 }
 """The kinds that are not native under their own names, and what they become."""
 
@@ -219,8 +219,11 @@ def lines() -> Iterator[str]:
     yield ""
     yield from _named(STAYS)
     yield ""
-    yield "Operations also run there if their shapes are known only at run time (because they read a result of"
-    yield "data-dependent length and are none of the above), or if their row does not list their element types."
+    yield "An operation also runs there if its results have sizes that a run computes and nothing bounds, or if its row"
+    yield "does not list its element types. What follows such sizes is compiled when a run knows them (`Rest`), and is"
+    yield "native for all of them, but not inside graphs that operations call, in bundles, with `use_scheduler` or"
+    yield "`minmax_dump`, and for tensors without names: operations whose shapes only a run knows run on the reference"
+    yield "backend there."
 
 
 if __name__ == "__main__":

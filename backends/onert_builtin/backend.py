@@ -12,7 +12,8 @@ from onert.ir.process import imports
 
 
 class Builtin(Backend):
-    """Runs `Permute`, which copies a tensor from one memory space to another, and operations that run subgraphs."""
+    """Runs `Permute`, which copies a tensor from one memory space to another, and operations that run subgraphs, or
+    parts of the entry."""
 
     api_version = 2
     name = "builtin"

@@ -10,12 +10,13 @@ from attrs import frozen
 from onert.backend import HOST, EvaluatingKernel, Kernel, Sequence, Tensor, Tensors, queue_of
 from onert.ir import Context, Operation
 from onert.ir.ops.control_flow.control import CallOnce
+from onert.ir.ops.control_flow.rest import Rest
 from onert.ir.ops.data_movement.permute import Permute
 
 
 def why_not(operation: Operation) -> str | None:
     """Why no kernel here runs an operation; None if one does."""
-    if isinstance(operation.op, Permute) or operation.op.subgraphs:
+    if isinstance(operation.op, Permute | Rest) or operation.op.subgraphs:
         return None
     return f"{operation.op.label} is neither a copy between memory spaces nor control flow"
 

@@ -26,6 +26,10 @@ WORK_PER_ARGUMENT_BYTE = 50
 """The cost per byte of the subgraph's arguments, in equivalent additions."""
 
 
+CompilePart = Callable[[int, tuple[tuple[int, ...], ...]], "Program"]
+"""Returns the program of a part of an entry, by its number, for inputs of these shapes."""
+
+
 @frozen
 class TensorInfo(Value):
     """An input or output as callers see it; a dimension that is unknown before the run is None.
@@ -137,7 +141,8 @@ class Program(Value):
     `specialize` returns the program for other input shapes (by position), cached if it was compiled before.
     Tensors of unknown size are limited to `max_memory` bytes at a time, and work of unknown amount to `max_work`
     additions per run. `recordings` maps the files that every execution writes ("trace", "table" or "minmax") to their
-    paths. With a `stretch` an execution runs other lengths too, without another program.
+    paths. With a `stretch` an execution runs other lengths too, without another program. `rest` compiles the parts
+    that `Rest` operations run; None if there are none.
     """
 
     name: str
@@ -155,6 +160,7 @@ class Program(Value):
     max_work: int | None = None
     residents: DeviceConstants = field(factory=DeviceConstants, eq=False, repr=False)
     stretch: Stretch | None = field(default=None, eq=False, repr=False)
+    rest: CompilePart | None = field(default=None, eq=False, repr=False)
 
     @property
     def backends(self) -> Mapping[str, int]:

@@ -92,6 +92,7 @@ def _program(source: Source, request: Request, signature: str | None) -> Program
         signature=signature,
         input_shapes=request.shapes,
         num_threads=1,
+        disabled_passes=frozenset({"cut"}),
     )
     return compiler.compile(evolve(source, config={}), options, backends)
 

@@ -6,20 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import astuple, evolve
 
 from onert.backend import Backend, Program, Routine
 from onert.backend.residents import DeviceConstants
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
-from onert.compiler.scheduler.manual import choices, support, why_not
+from onert.compiler.scheduler.manual import Choices, choices, support, why_not
 from onert.ir import (
     CallTypes,
     CompileError,
-    DType,
-    Effect,
     ModelError,
     Operation,
     OptionError,
@@ -32,7 +30,9 @@ from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
+from onert.ir.process.cached import cached
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import hint
 
 from .entry_signature import Entry, enter
 from .extension import load_extensions
@@ -43,6 +43,7 @@ from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
 from .recipes.stretching import stretch
 from .routine import compile_routine
+from .state.as_operands import with_state
 
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
@@ -50,8 +51,12 @@ if TYPE_CHECKING:
 COMPILED_BEFORE_RECIPES = 1
 """How many programs for new lengths are compiled individually before a recipe is built: these need the least memory."""
 
+Shapes = Mapping[int, tuple[int, ...]]
 WatchModel = Callable[[int, str, Subgraph], None]
 """Called with the index of a subgraph, the name of a pass that changed it, and the changed subgraph."""
+
+MOST_CUTS = 8
+"""How deep parts are cut again: each of them runs inside the one before."""
 
 CACHED_PROGRAMS, MOST_CACHED, CACHED_BYTES = 8, 32, 256 << 20
 """How many programs for different input shapes stay cached (the most recently used): at least the first number, and for
@@ -75,13 +80,17 @@ def compilation(
     entry = enter(link(package, linking), options.signature)
     shapes = entry.by_position(options.input_shapes)
     _require_known(options, backends)
-    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or DeviceConstants(), watch)
+    chosen = choices(entry.subgraph, options, entry.model.subgraphs)
+    return Compilation(
+        package.name, entry, options, tuple(backends), shapes, residents or DeviceConstants(), watch, chosen
+    )
 
 
 class Compilation:
     """A package being compiled. It is retained so that programs for other input shapes can be compiled later.
 
-    `shapes` are the input shapes, by position, in which the first program differs from the model.
+    `shapes` are the input shapes, by position, in which the first program differs from the model. If the entry was
+    `cut`, it has the parts, and `whole` is the entry before.
     """
 
     def __init__(
@@ -92,7 +101,10 @@ class Compilation:
         backends: tuple[Backend, ...],
         shapes: Mapping[int, tuple[int, ...]],
         residents: DeviceConstants,
-        watch: WatchModel | None = None,
+        watch: WatchModel | None,
+        chosen: Choices,
+        cut: tuple[Entry, ...] = (),
+        whole: Entry | None = None,
     ) -> None:
         self.watch = watch
         self.shapes = shapes
@@ -101,7 +113,12 @@ class Compilation:
         self.entry = entry
         self.options = options
         self.backends = backends
-        self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
+        self.choices = chosen
+        self.parts, self.whole = cut, whole or entry
+        self.of_parts: dict[tuple[int, tuple[int, ...]], Compilation] = {}
+        self.divided: Compilation | None = None
+        self.allowed = Limits(0, 0)
+        self.depth = 0
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
         self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
@@ -130,6 +147,8 @@ class Compilation:
 
     def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
         """The program for inputs of these shapes; all other inputs keep the model's shapes."""
+        if self.divided is not None:
+            return self.divided.program(shapes)
         entry = self.entry.reshaped(shapes)
         # There is no lock, so two threads may compile the same program at once: a lock could stay held for ever by an
         # interrupted thread, or in a forked child.
@@ -169,7 +188,8 @@ class Compilation:
         named = {backend.name: backend for backend in self.backends}
         stretched = partial(stretch, backends=named, lengths=opened)
         program = self.recipes.setdefault(opened, Recipes(opened)).program(static(lengths), compiled, stretched)
-        return None if program is None else evolve(program, specialize=self.specializer(entry, shapes))
+        rest = self.rest if self.parts else None
+        return None if program is None else evolve(program, specialize=self.specializer(entry, shapes), rest=rest)
 
     def specializer(
         self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]
@@ -187,13 +207,18 @@ class Compilation:
         for backend in self.backends:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
-        allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
+        allowed = limits(self.whole.model, entry.subgraph, self.whole.subgraph, self.options, self.backends)
+        self.allowed = Limits(*(max(a, hint(b)) for a, b in zip(astuple(self.allowed), astuple(allowed), strict=True)))
         if not symbolic:  # checked before tables of that length are built
             io_budget = Budget(allowed.memory, CompileError, "bytes")
             io_budget.spend(io_bytes(entry.subgraph), f"{self.name}: allocating its inputs and outputs (max_memory)")
         inputs = entry.inputs
         entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
+        found = None if symbolic else self.divide(entry.subgraph)
+        if found is not None:
+            self.divided = found
+            return found.program(shapes)
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
@@ -212,7 +237,52 @@ class Compilation:
             notes=notes,
             recordings=recordings(self.options),
             residents=self.residents,
+            rest=self.rest if self.parts and not symbolic else None,
         )
+
+    def divide(self, prepared: Subgraph) -> Compilation | None:
+        """The compilation of the entry cut where sizes are unknown in the graph `prepared` from it; None if there are
+        none, or if it is not to be cut."""
+        if self.parts or self.depth == MOST_CUTS or all(operand.type.is_static for operand in prepared.operands):
+            return None
+        rest = imports.module("onert.compiler.rest")  # imported only for such models
+        wanted = self.measured is None and rest.is_wanted(self.options, self.backends)
+        found = rest.cut(self.entry, prepared) if wanted else None
+        return None if found is None else self.of(found.entry, self.options, self.shapes, found.parts, self.entry)
+
+    def of(self, entry: Entry, options: Options, shapes: Shapes, *cut: Any) -> Compilation:
+        """The compilation of a graph made from this one."""
+        made = Compilation(
+            self.name, entry, options, self.backends, shapes, DeviceConstants(), self.watch, self.choices, *cut
+        )
+        made.allowed, made.depth = self.allowed, self.depth
+        return made
+
+    def rest(self, part: int, shapes: tuple[tuple[int, ...], ...]) -> Program:
+        """The program of a part, by its number, for inputs of these shapes; they may change in a run."""
+        if not self.parts:
+            return self.cut_first.rest(part, shapes)
+        self.measure_no_more()
+        key = part, tuple(map(len, shapes))
+        found = self.of_parts.get(key)
+        if found is None:
+            own = evolve(self.options, max_memory=self.allowed.memory, max_work=self.allowed.work)
+            own = evolve(own, input_shapes={}, op_backend_map={}, graph_dot_dump=0)
+            found = self.of_parts[key] = self.of(self.parts[part - len(self.entry.model)], own, {})
+            found.depth += 1
+        program = found.program(dict(enumerate(shapes)))
+        inputs = tuple(evolve(info, signature_shape=(None,) * len(info.shape)) for info in program.inputs)
+        return evolve(program, inputs=inputs, recordings={})
+
+    @cached
+    def cut_first(self) -> Compilation:
+        """The compilation of the first program's cut entry, for a program that another process compiled."""
+        entry = self.entry.reshaped(self.shapes)
+        self.allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
+        prepared = _prepared(entry, self, steps(entry.model), self.allowed)
+        found = self.divide(prepared[entry.index])
+        assert found is not None
+        return found
 
     def routines(
         self, model: Subgraphs, entry: int, budget: Budget, allowed: Limits
@@ -291,7 +361,7 @@ def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: L
         return preferred is not None and why_not(preferred, operation, types) is None
 
     try:
-        model = _with_variables(infer_model(entry.model, entry.index, budget=budget), entry.index)
+        model = with_state(infer_model(entry.model, entry.index, budget=budget), entry.index)
         found: dict[int, Subgraph] = {}
         pending = [entry.index]
         while pending:
@@ -310,27 +380,6 @@ def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: L
         return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
     except ModelError as error:
         raise CompileError(str(error)) from error
-
-
-def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model with multi-way choices rewritten as choices between two graphs, and with the entry's generators and
-    resource variables as operands. If a variable cannot be resolved, all variables stay resources, which the reference
-    backend reads and assigns."""
-    if any(o.op.subgraphs for graph in model.subgraphs for o in graph.operations):
-        model = imports.module("onert.compiler.rewrite.choices").with_binary_choices(model)
-    if any(o.op.effect is Effect.WRITE for graph in model.subgraphs for o in graph.operations):
-        model = imports.module("onert.compiler.state.generators").with_generators(model, entry)
-    graph = model[entry]
-    plain = all(o.op.effect is Effect.NONE and not o.op.subgraphs for o in graph.operations)
-    if plain and all(operand.type.dtype is not DType.RESOURCE for operand in graph.operands):
-        return model
-    with_variables = imports.module("onert.compiler.state.resources").with_variables
-    try:
-        converted = with_variables(graph, model)
-    except CompileError:
-        return model
-    graphs = tuple(converted if index == entry else graph for index, graph in enumerate(model.subgraphs))
-    return model if converted is model[entry] else evolve(model, subgraphs=graphs)
 
 
 def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:

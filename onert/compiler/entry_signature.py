@@ -90,13 +90,13 @@ class Entry(Value):
         return evolve(self, model=evolve(self.model, subgraphs=tuple(graphs)))
 
 
-def enter(model: Subgraphs, signature: str | None) -> Entry:
-    """The entry of a signature, or of the primary subgraph. Raises CompileError if there is no such signature.
+def enter(model: Subgraphs, signature: str | None, index: int = 0) -> Entry:
+    """The entry of a signature, or of subgraph `index`. Raises CompileError if there is no such signature.
 
     Unreachable subgraphs are emptied. Every operation gets a location, for messages.
     """
     chosen = None if signature is None else _signature(model, signature)
-    index = 0 if chosen is None else chosen.subgraph
+    index = index if chosen is None else chosen.subgraph
     model = _emptied(model, index)
     model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
     graph = model[index]

@@ -76,6 +76,9 @@ REQUIRED: tuple[Pass, ...] = (copy_outputs,)
 ENTRY_PASSES: tuple[Pass, ...] = (update_in_place,)
 """Run after `REQUIRED` on the entry subgraph only, because a failed run is undone as a whole."""
 
+CUT = "cut"
+"""The name of cutting an entry behind sizes that nothing bounds (`compiler/rest.py`)."""
+
 Watch = Callable[[str, Subgraph], None]
 """Called with the name of each pass that changed a subgraph, and the changed subgraph."""
 
@@ -177,7 +180,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """The names allowed in `Options.disabled_passes`."""
     own = (widen, bound_sizes, legalize, enclose)
-    return (*(p.name for p in (*OPTIONAL, *passes_of(extensions))), *(step.__name__ for step in own))
+    return (*(p.name for p in (*OPTIONAL, *passes_of(extensions))), *(step.__name__ for step in own), CUT)
 
 
 def simplified(

@@ -1,17 +1,17 @@
-"""What one execution owns besides its entry's memory: the frames of subgraphs, variables, state."""
+"""What an execution owns besides its entry's memory: frames of subgraphs, variables, state, executions of parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import setitem
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet, ref
 
 from onert.backend import Program, Stretch
 from onert.backend.program import WORK_PER_ARGUMENT_BYTE, WORK_PER_CALL
 from onert.exec.frames.frame import Frame, Watch
-from onert.ir import Array, ExecutionError
+from onert.ir import Array, CompileError, ExecutionError
 from onert.ir.process.budget import MAX_CALL_DEPTH
 from onert.ir.process.imports import module
 
@@ -22,6 +22,50 @@ from .meter import Meter
 from .stop import Stop
 
 
+class Part(Protocol):
+    """An execution of a part."""
+
+    def run(self, inputs: Sequence[Any] = (), *, timeout: float | None = None) -> dict[str, Array]: ...
+    def cancel(self) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Parts:
+    """The executions of the parts of one execution's programs, made by `enter` when a run first calls a part.
+
+    They stay when the execution's own input shapes change: each part takes inputs of any sizes.
+    """
+
+    def __init__(self, enter: Callable[[Program], Part], stop: Stop) -> None:
+        self._enter = enter
+        self._stop = stop
+        self._made: dict[Any, Part] = {}
+
+    def run(self, program: Program, part: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run a part of a program. Raises ExecutionError if it cannot be compiled for inputs of these shapes."""
+        if program.rest is None:
+            raise ExecutionError("what follows a computed size cannot be compiled in this process")
+        key = program.rest, part, tuple(array.ndim for array in inputs)
+        try:
+            found = self._made.get(key)
+            if found is None:
+                shapes = tuple(array.shape for array in inputs)
+                found = self._made.setdefault(key, self._enter(program.rest(part, shapes)))
+            return tuple(found.run(inputs, timeout=self._stop.left()).values())
+        except CompileError as error:
+            raise ExecutionError(str(error)) from error
+
+    def cancel(self) -> None:
+        """End the parts that run now before their next step."""
+        for part in tuple(self._made.values()):
+            part.cancel()
+
+    def close(self) -> None:
+        """Close all executions."""
+        for part in tuple(self._made.values()):
+            part.close()
+
+
 class Instance:
     """The frames, variables and state of one execution; concurrent steps may access them.
 
@@ -29,9 +73,16 @@ class Instance:
     """
 
     def __init__(
-        self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None, stretch: Stretch | None = None
+        self,
+        program: Program,
+        stop: Stop,
+        state: dict[Any, Any],
+        watch: Watch | None,
+        parts: Parts,
+        stretch: Stretch | None = None,
     ) -> None:
         self.program = program
+        self.parts = parts
         self._stretch = stretch
         self._watch = watch
         # Steps that can only follow one another are run by the executor with the least overhead per step.
@@ -162,7 +213,12 @@ class Context:
         self._instance.meter.hold(nbytes, beside)
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a subgraph on `inputs`; the caller owns its results. Raises ExecutionError if nested too deeply."""
+        """Run a subgraph, or a part of the entry, on `inputs`; the caller owns its results.
+
+        Raises ExecutionError if nested too deeply.
+        """
+        if subgraph >= len(self._instance.program.routines):
+            return self._instance.parts.run(self._instance.program, subgraph, inputs)
         if self._depth > MAX_CALL_DEPTH:
             raise ExecutionError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
         handed = sum(array.nbytes for array in inputs)

@@ -18,11 +18,11 @@ from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .arguments import Input, copied, elements, given_again, is_in_place, named, position_of, require_holds, whole_shape
-from .context import Instance
+from .context import Instance, Parts
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
 from .meter import metered
-from .runner import Fixed, Runner, Setup
+from .runner import Fixed, Runner, Setup, require_program
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -63,14 +63,12 @@ class Execution:
         arena: Any = None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        if not isinstance(program, Program):
-            raise ExecutionError(
-                f"Execution is given a {type(program).__name__}, expected a program: onert.compile(onert.load(...))"
-            )
+        require_program(program)
         self._base = program
         self._state = state
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
         self._stop = Stop()
+        self._parts = Parts(Execution, self._stop)
         self._pool: Pool | None = None
         self._opened = {i for i, info in enumerate(program.inputs) if not shapes.is_static(info.open_shape)}
         self._lengths: Lengths | None = None
@@ -95,7 +93,8 @@ class Execution:
 
     def _made(self, program: Program, changed: Changed, outdated: str = "", stretch: Stretch | None = None) -> Setup:
         """Set up a program to run, for the other lengths of its `stretch` too."""
-        instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching, stretch)
+        state = {} if self._state is None else self._state
+        instance = Instance(program, self._stop, state, self._watching, self._parts, stretch)
         shared = self._arena if isinstance(self._arena, SharedArena) else None
         if shared is not None:
             shared.admit(instance, program.arena_bytes)
@@ -303,10 +302,11 @@ class Execution:
         if not (self._runs.running or self._runner.awaits):
             return False
         self._stop.cancel()
+        self._parts.cancel()
         return True
 
-    def run(self, inputs: Inputs = ()) -> dict[str, Array]:
-        """Set inputs by name or in order, run once, and return all outputs by name as new arrays."""
+    def run(self, inputs: Inputs = (), *, timeout: float | None = None) -> dict[str, Array]:
+        """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays."""
         self._idle()
         setup = self._runner.setup
         arrays, same = given_again(setup.run_inputs, inputs, len(self._base.inputs))
@@ -316,7 +316,7 @@ class Execution:
                 setup.frame.put(operand, mine)
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
             self._give(inputs)
-        self.execute()
+        self.execute(timeout)
         return self._runner.setup.results(self._base.outputs)
 
     def _give(self, inputs: Inputs) -> None:
@@ -361,6 +361,7 @@ class Execution:
             pending.settle()
             self._runs.wait()
         self._pool = None
+        self._parts.close()
         instance = self._runner.setup.instance
         instance.close()
         if isinstance(self._arena, SharedArena):
@@ -383,8 +384,7 @@ class Execution:
 
     def _idle(self) -> None:
         runner = self._runner
-        if runner.closed:
-            runner.require_open()
+        runner.require_open()
         if self._runs.running or (runner.pending is not None and runner.pending.goes_on):
             raise ExecutionError("this execution is running; change its inputs and outputs between runs")
 

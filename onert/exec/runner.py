@@ -273,3 +273,11 @@ class Runner:
         """The run that `begin` scheduled. Called by the body."""
         self.prepare()
         self.setup.run(self.setup.frame)
+
+
+def require_program(given: object) -> None:
+    """Raises ExecutionError unless an execution is given a program."""
+    if not isinstance(given, Program):
+        raise ExecutionError(
+            f"Execution is given a {type(given).__name__}, expected a program: onert.compile(onert.load(...))"
+        )

@@ -47,6 +47,10 @@ class Stop:
         self._cancelled = True
         self.armed = True
 
+    def left(self) -> float | None:
+        """The seconds left for the run; None if they are not limited."""
+        return None if self._seconds is None else self._deadline - time.monotonic()
+
     def check(self) -> None:
         """Raise RunCancelledError or RunTimeoutError if the run is to end now."""
         if self._cancelled:

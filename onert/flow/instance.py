@@ -10,6 +10,8 @@ import numpy as np
 
 from onert.backend import HOST
 from onert.exec.context import Instance as Run
+from onert.exec.context import Parts
+from onert.exec.execution import Execution
 from onert.exec.observers.watching import Watching
 from onert.exec.stop import Stop
 from onert.ir import Array, ExecutionError
@@ -45,7 +47,8 @@ class Instance:
         self._cell = cell
         watching = None if profile is None else Watching((profile,))
         self._memory = memory = HOST.allocate(cell.layout.size)
-        self._run = Run(cell.program, Stop(), {}, watching)
+        stop = Stop()
+        self._run = Run(cell.program, stop, {}, watching, Parts(Execution, stop))
         self._run.settle(memory[cell.layout.arena :])
         self._frame = frame = self._run.frame(cell.program.entry)
         self._arrays: dict[str, Array] = {}

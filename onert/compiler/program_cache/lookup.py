@@ -43,7 +43,7 @@ def compile(  # noqa: A001
             found = entry.load(_without_gc(lambda shapes: compilation().specialize(shapes)), prefetched)
         if found is not None:
             residents.append(found.residents)
-            return found
+            return evolve(found, rest=lambda part, shapes: compilation().rest(part, shapes))
     start = perf_counter()
     hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:

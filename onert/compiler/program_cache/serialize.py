@@ -146,7 +146,7 @@ def without_kernels(program: Program) -> Program:
         evolve(routine, steps=tuple(evolve(step, kernel=nothing) for step in routine.steps))
         for routine in program.routines
     )
-    return evolve(program, routines=routines, specialize=nothing, residents=nothing, stretch=None)
+    return evolve(program, routines=routines, specialize=nothing, residents=nothing, stretch=None, rest=None)
 
 
 def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from onert.backend import Backend, Program, Step
 from onert.ir import BackendError, CompileError
+from onert.ir.ops.control_flow.rest import Rest
 
 from .encoding import EncodeError
 from .records import Records
@@ -14,8 +15,10 @@ from .serialize import UNUSABLE, Parts, pack, revived, without_kernels
 
 
 def serialise(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
-    """A program's bytes, in pieces. Raises BackendError if a backend's kernels are not data, CompileError if the
-    program contains operations declared by third-party code."""
+    """A program's bytes, in pieces. Raises BackendError if a backend's kernels are not data, or if parts of the program
+    are compiled when it runs; CompileError if it contains operations declared by third-party code."""
+    if any(isinstance(operation.op, Rest) for operation in program.main.subgraph.operations):
+        raise BackendError("a program with parts that are compiled when it runs cannot be sent to another process")
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kernel_data(by_name, step) for step in routine.steps) for routine in program.routines)
     try:

@@ -10,6 +10,7 @@ from onert.backend import HOST, Backend
 from onert.compiler.legalize.legalize import Support
 from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
+from onert.ir.ops.control_flow.rest import Rest
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.value import Value
@@ -86,8 +87,9 @@ class _Refusal(Value):
 def assign(subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices) -> Assignment:
     """The chosen backend for each operation, otherwise the first that supports it.
 
-    Permutes, and operations that run subgraphs, go to `builtin` if it supports them, even if another backend is chosen
-    for all operations. Raises CompileError naming every operation that no backend, or not the chosen one, supports.
+    Permutes, and operations that run subgraphs or parts, go to `builtin` if it supports them, even if another backend
+    is chosen for all operations. Raises CompileError naming every operation that no backend, or not the chosen one,
+    supports.
     """
     found: list[Backend] = []
     missing: list[_Refusal] = []
@@ -113,7 +115,7 @@ def assign(subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices) -> 
 
 def _candidates(operation: Operation, by_name: Mapping[str, Backend], chosen: Choices) -> Iterator[Backend]:
     choice = chosen.of(operation)
-    internal = isinstance(operation.op, Permute) or bool(operation.op.subgraphs)
+    internal = isinstance(operation.op, Permute | Rest) or bool(operation.op.subgraphs)
     if internal and BUILTIN in by_name and (choice is None or choice.option == "OP_BACKEND_ALLOPS"):
         yield by_name[BUILTIN]
         yield from (backend for name, backend in by_name.items() if name != BUILTIN)

@@ -18,11 +18,13 @@ _ERRORS: dict[str, type[OnertError]] = {
 
 
 def pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
-    """The program as bytes. One from the cache may no longer have its code as data and is compiled again."""
+    """The program as bytes. One from the cache may no longer have its code as data and is compiled again, and so is one
+    with parts that are compiled when it runs."""
     try:
         return serialise(function.program, backends)
     except BackendError:
         options = function.options.with_config(function.package.config)
+        options = options.choose(disabled_passes=options.disabled_passes | {"cut"})
         compiler = imports.module("onert.compiler.compiler")
         return serialise(compiler.compilation(function.package, options, backends).first(), backends)
 

@@ -27,6 +27,7 @@ from onert.ir.ops.control_flow.sequences import (
     SequenceOf,
     SplitToSequence,
 )
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
 from onert.ir.ops.elementwise.convert import Cast
@@ -112,6 +113,13 @@ def _concatenated(node: Node) -> Value:
     return node.draft.add(Pack(axis) if new else Concat(axis), *old.items)
 
 
+def _size_of_each(node: Node) -> int | None:
+    """The size of the parts if `split` is an unknown number of equal sizes, as in exported loops over rows."""
+    made = node.draft.definer(node.input(1))
+    size = node.draft.value(made.used[1]) if made is not None and isinstance(made.op, Fill) else None
+    return None if size is None else int(size.reshape(-1)[0])
+
+
 def _split(node: Node) -> Value:
     d, x = node.draft, node.input(0)
     axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
@@ -119,7 +127,7 @@ def _split(node: Node) -> Value:
     sizes = node.value(1)
     if total is None or (node.has(1) and sizes is None):
         dims = list(d.type(x).shape)
-        dims[axis] = None if node.has(1) else 1
+        dims[axis] = _size_of_each(node) if node.has(1) else 1
         squeezed = not keep and not node.has(1)
         if squeezed:
             del dims[axis]

@@ -1,0 +1,148 @@
+"""Cutting a graph where sizes are computed without a bound, so that what follows is compiled for the actual sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert.backend import Backend
+from onert.compiler.rewrite.edit import compact
+from onert.compiler.rewrite.effects import operation_effect, subgraph_effects
+from onert.ir import Effect, ModelError, Operand, Operation, Subgraph, Subgraphs, TensorType
+from onert.ir.analysis.model_inference import infer_model
+from onert.ir.ops.control_flow.rest import Rest
+from onert.ir.ops.custom import Python
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import FirstEntries
+from onert.ir.shape import static
+from onert.ir.value import Value
+
+from .entry_signature import Entry, enter
+from .options import Options
+from .pipeline import CUT
+
+Places = Mapping[int, Sequence[Operation]]
+
+
+@frozen
+class Cut(Value):
+    """An entry in which `Rest` operations run `parts`, entries of their own. The first part's number is the number of
+    the model's subgraphs."""
+
+    entry: Entry
+    parts: tuple[Entry, ...]
+
+
+def is_wanted(options: Options, backends: Sequence[Backend]) -> bool:
+    """Whether to cut entries: not if no backend runs anything natively, or if executions record all ranges."""
+    native = any(not (backend.evaluates or backend.single) for backend in backends)
+    return native and options.optimize and not (options.minmax_dump or CUT in options.disabled_passes)
+
+
+def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
+    """The entry cut behind the operations whose results still have sizes known only to a run in the graph that the
+    passes have `prepared` from it. None if no operation reads such a result, if the shape of an input is unknown, or if
+    another graph calls the entry.
+
+    What follows these operations becomes a part, whose inputs have known shapes once a run calls it. Operations with
+    effects or on Python objects stay in the entry, and what follows them becomes another part.
+
+        i = Where(m); y = Gather(x, i); z = Abs(y)   -->   i = Where(m); z = Rest[Gather, Abs](x, i)
+    """
+    graph, model = entry.subgraph, entry.model
+    called = {i for each in model.subgraphs for operation in each.operations for i in operation.op.subgraphs}
+    if entry.index in called or any(_is_open(prepared, i) for i in prepared.inputs):
+        return None
+    if not any(_follows(prepared, operation) for operation in prepared.operations):
+        return None
+    names = {prepared.operands[o].name for each in prepared.operations for o in each.outputs if _is_open(prepared, o)}
+    given = entry.reshaped({at: static(prepared.type(i).shape) for at, i in enumerate(prepared.inputs)})
+    stay, moved = _divided(infer_model(given.model, entry.index)[entry.index], model, names - {""})
+    known = _without_sizes(entry)
+    parts: list[Entry] = []
+    operations: list[Operation] = []
+    for place in sorted({*stay, *moved}):
+        if place in moved:
+            part = _part(known, moved[place])
+            results = tuple(known.type(o) for o in part.outputs)
+            at = len(model) + len(parts)
+            what = f"part {len(parts)} of {len(part.operations)} operations"
+            operations.append(Operation(Rest(at, results), part.inputs, part.outputs, what))
+            alone = evolve(_with_graph(model, entry.index, compact(part)), signatures=())
+            parts.append(enter(alone, None, entry.index))
+        operations += stay.get(place, ())
+    if not parts:
+        return None
+    made = {o: known.type(o) for operation in operations for o in operation.outputs if isinstance(operation.op, Rest)}
+    begun = compact(evolve(graph.with_types(made), operations=tuple(operations)))
+    return Cut(evolve(entry, model=_with_graph(model, entry.index, begun)), tuple(parts))
+
+
+def _with_graph(model: Subgraphs, index: int, graph: Subgraph) -> Subgraphs:
+    return evolve(model, subgraphs=tuple(graph if i == index else g for i, g in enumerate(model.subgraphs)))
+
+
+def _is_open(graph: Subgraph, operand: int) -> bool:
+    type_ = graph.type(operand)
+    return not type_.is_static and not type_.dtype.is_handle
+
+
+def _follows(graph: Subgraph, operation: Operation) -> bool:
+    """Whether an operation computes with a result of unknown size."""
+    return not isinstance(operation.op, FirstEntries | Copy) and any(_is_open(graph, i) for i in operation.used)
+
+
+def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places, Places]:
+    """The operations that stay, and those of each part, by place: those that stay at a place follow its part.
+
+    Results of these `names` have unknown sizes: passes keep names, but not numbers.
+    """
+    effects = subgraph_effects(model)
+    stay: dict[int, list[Operation]] = {}
+    moved: dict[int, list[Operation]] = {}
+    after: dict[int, int] = {}  # for each operand, the place of the operations that read it
+    last = 0  # the place of the last operation with effects; the next must follow it
+    for operation in graph.operations:
+        place = max((after.get(i, 0) for i in operation.used), default=0)
+        has_effect = operation_effect(operation, effects) is not Effect.NONE or isinstance(operation.op, Python)
+        objects = any(graph.type(i).dtype.is_handle for i in (*operation.used, *operation.outputs))
+        if has_effect:
+            place = last = max(place, last)
+        if place and not (has_effect or objects):
+            moved.setdefault(place, []).append(operation)
+            after.update(dict.fromkeys(operation.outputs, place))
+            continue
+        stay.setdefault(place, []).append(operation)
+        for out in operation.outputs:
+            opens = graph.operands[out].name in names and not graph.type(out).dtype.is_handle
+            after[out] = place + 1 if place or opens else 0
+    return stay, moved
+
+
+def _part(graph: Subgraph, operations: Sequence[Operation]) -> Subgraph:
+    """The operations as a graph of their own, with the operands' numbers. Its inputs have unknown sizes."""
+    made = {o for operation in operations for o in operation.outputs}
+    used = dict.fromkeys(i for operation in operations for i in operation.used)
+    inputs = tuple(i for i in used if i not in made and not graph.operands[i].is_constant)
+    own = set(map(id, operations))
+    read = {i for operation in graph.operations if id(operation) not in own for i in operation.used} | graph.kept
+    outputs = tuple(o for operation in operations for o in operation.outputs if o in read)
+    operands = list(graph.operands)
+    for i in inputs:
+        operands[i] = Operand(_unsized(graph.type(i)), graph.operands[i].name)
+    return Subgraph(tuple(operands), tuple(operations), inputs, outputs, graph.name)
+
+
+def _unsized(type_: TensorType) -> TensorType:
+    return type_.with_shape((None,) * type_.rank) if type_.ranked else type_
+
+
+def _without_sizes(entry: Entry) -> Subgraph:
+    """The entry's graph with the types that its results have for inputs of any size."""
+    graph = entry.subgraph
+    opened = graph.with_types({i: _unsized(graph.type(i)) for i in graph.inputs})
+    try:
+        return infer_model(_with_graph(entry.model, entry.index, opened), entry.index)[entry.index]
+    except ModelError:  # an operation requires sizes
+        return graph.with_types({o: _unsized(graph.type(o)) for each in graph.operations for o in each.outputs})
