@@ -21,7 +21,7 @@ def _on_bytes(case: Case) -> bool:
 
 
 CASES = [case for make in (*trials.LAYERS, trials.resizes) for case in make() if _on_bytes(case)]
-NOT_NATIVE = ("LogSoftmax", "L2Normalization", "Reduce.PROD")
+NOT_NATIVE = ("L2Normalization", "Reduce.PROD")
 
 
 HYBRID = [c for make in (trials.convolutions, trials.products) for c in make() if c.name.startswith("hybrid")]

@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 from onert.ir.ops.reduction.reduce import Reduce
-from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.lower.rule import Rule, rule
 
@@ -31,6 +31,7 @@ _QUANTIZED: dict[type[Op], Rule] = {
     Binary: rule("elementwise.integer_binary"),
     Reduce: rule("reduction.integer_reduce"),
     Softmax: rule("reduction.integer_softmax"),
+    LogSoftmax: rule("reduction.integer_softmax", "lower_logarithm", "why_no_logarithm"),
     Quantize: _SCALED,
     Dequantize: _SCALED,
 }

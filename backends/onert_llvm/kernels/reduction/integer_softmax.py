@@ -16,6 +16,8 @@ from .elements import Elements
 from .fold import Fold
 
 LARGEST = (1 << 31) - 1
+_ROOT_HALF, _FOURTH_ROOT_HALF = 1518500250, 1805811301
+"""In Q0."""
 
 
 @frozen
@@ -41,23 +43,51 @@ class SoftmaxInt8(Value):
         with k.loop(end, begin) as r:
             row, out = task.view("x", I8, width, 1)[r], task.view("out", element, width, 1)[r]
             top = greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
-            total = k.var(k.const(I64, 0))
-            with k.loop(width, nonempty=True) as i:
-                total.set(total.get() + shares[self._below(row, i, top)].load().cast(I64))
-            scale, bits = reciprocal(k, total.get().min(LARGEST))
+            scale, bits = reciprocal(k, _sum(k, shares, row, width, top, self.signed))
             exponent = bits + (31 - self.bits)
             half = k.const(I64, 1) << (exponent - 1)
             with k.loop(width, nonempty=True) as i:
-                power = powers[self._below(row, i, top)].load().cast(I64)
+                power = powers[_below(row, i, top, self.signed)].load().cast(I64)
                 value = (multiply(power, scale) + half) >> exponent
                 out[i].store((value + low).min(high).cast(element))
 
-    def _element(self, row: View, i: Val) -> Val:
-        return row[i].load().cast(I64, self.signed)
 
-    def _below(self, row: View, i: Val, top: Val) -> Val:
-        """The distance of an element from the maximum, within the tables even if it was changed in the meantime."""
-        return (top - self._element(row, i)) & 255
+@frozen
+class LogSoftmaxInt8(Value):
+    """Rows of `width` bytes to their logarithms in steps of 1/16, the greatest byte being 0; work tiles are rows.
+
+    `distances` points to -0, -1, ... -255 steps in Q5, `shares` to their exponentials in Q12, 32 bits each.
+    """
+
+    signed: bool = True
+
+    slots = ("x", "out", "width", "distances", "shares")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width = task.i64("width")
+        distances, shares = (task.view(n, I32, 1) for n in ("distances", "shares"))
+        high = 127 if self.signed else 255
+        with k.loop(end, begin) as r:
+            row, out = (task.view(n, I8, width, 1)[r] for n in ("x", "out"))
+            top = greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
+            logarithm = _log(k, _sum(k, shares, row, width, top, self.signed))
+            with k.loop(width, nonempty=True) as i:
+                distance = distances[_below(row, i, top, self.signed)].load().cast(I64)
+                value = _rounded_shift(distance - logarithm, 31 - 5 - 4)
+                out[i].store((value.max(-255) + high).cast(I8))
+
+
+def _below(row: View, i: Val, top: Val, signed: bool) -> Val:
+    """The distance of an element from the maximum, within the tables even if it was changed in the meantime."""
+    return (top - row[i].load().cast(I64, signed)) & 255
+
+
+def _sum(k: Kernel, shares: View, row: View, width: Val, top: Val, signed: bool) -> Val:
+    """The sum of a row's exponentials in Q12, saturated to 32 bits."""
+    total = k.var(k.const(I64, 0))
+    with k.loop(width, nonempty=True) as i:
+        total.set(total.get() + shares[_below(row, i, top, signed)].load().cast(I64))
+    return total.get().min(LARGEST)
 
 
 def greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
@@ -75,14 +105,41 @@ def _shifted(x: Val, exponent: int) -> Val:
     return (x << exponent).clamp(-LARGEST - 1, LARGEST)
 
 
-def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """1 / x for x of at least 1 in Q12: a number in Q0 and the right shift to apply to it."""
-    zeros = x.leading_zeros() - 32
-    half = ((x << zeros) - (1 << 31) + (LARGEST + 1)) >> 1
+def _rounded_shift(x: Val, exponent: int) -> Val:
+    """`x / 2**exponent`, halves away from zero."""
+    return (x + (x >> 63) + (1 << exponent - 1)) >> exponent
+
+
+def _one_over_one_plus(k: Kernel, a: Val) -> Val:
+    """1 / (1 + a) in Q0 for a in [0, 1] in Q0."""
+    half = (a + (LARGEST + 1)) >> 1
     y = multiply(half, k.const(I64, -1010580540)) + 1515870810
     for _ in range(3):
         y = y + _shifted(multiply(y, k.const(I64, 1 << 29) - multiply(half, y)), 2)
-    return _shifted(y, 1), k.const(I64, 12) - zeros
+    return _shifted(y, 1)
+
+
+def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
+    """1 / x for x of at least 1 in Q12: a number in Q0 and the right shift to apply to it."""
+    zeros = x.leading_zeros() - 32
+    return _one_over_one_plus(k, (x << zeros) - (1 << 31)), k.const(I64, 12) - zeros
+
+
+def _log(k: Kernel, x: Val) -> Val:
+    """log(x) in Q5 for x of at least 1 in Q12 (`log_of_q12` in `onert.ir.ops.arithmetic.fixed_point_functions`)."""
+    zeros = x.leading_zeros() - 32
+    scaled = multiply(x, k.const(I64, _ROOT_HALF))
+    scaled_zeros = scaled.leading_zeros() - 33
+    first = _shifted(multiply(x << (zeros - 1), k.const(I64, _ROOT_HALF)), 1)
+    r = first.min((x << scaled_zeros).min(LARGEST))
+    power = (((12 - zeros) << 25) + (1 << 23)).max(((12 - scaled_zeros) << 25) - (1 << 23))
+    q = (r - _FOURTH_ROOT_HALF) << 1
+    square = multiply(q, q)
+    numerator = multiply(q, r) + multiply(multiply(q, square), k.const(I64, 117049297))
+    series = q + multiply(square, k.const(I64, 127690142)) + 1057819769
+    denominator = multiply((r + (_FOURTH_ROOT_HALF + 1)) >> 1, series) + multiply(q, k.const(I64, 638450708))
+    quotient = multiply(_rounded_shift(numerator, 6), _one_over_one_plus(k, denominator))
+    return _shifted(multiply(power, k.const(I64, 1488522236)) + quotient, 1)
 
 
 @frozen

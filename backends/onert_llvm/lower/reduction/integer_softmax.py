@@ -1,4 +1,4 @@
-"""Softmax of 8-bit and 16-bit integers in fixed point."""
+"""Softmax of 8-bit and 16-bit integers, and its logarithm of 8-bit ones, in fixed point."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import Array, CallTypes, DType
-from onert.ir.ops.reduction.softmax import RECIPROCALS, Softmax, exponentials, exponentials_of_16_bits
+from onert.ir.ops.reduction.softmax import (
+    RECIPROCALS,
+    LogSoftmax,
+    Softmax,
+    distances,
+    exponentials,
+    exponentials_of_16_bits,
+)
 from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.reduction.integer_softmax import SoftmaxInt8, SoftmaxInt16
+from onert_llvm.kernels.reduction.integer_softmax import LogSoftmaxInt8, SoftmaxInt8, SoftmaxInt16
 from onert_llvm.kernels.reduction.tabled_softmax import (
     LEAST_POWER,
     MOST_NARROW,
@@ -37,6 +44,24 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
     if x.dtype not in QUANTIZED or not (wider or out.dtype is x.dtype) or 0 in x.shape:
         return "only softmax from bytes to bytes or int16, and from int16 to int16, is native"
     return None if op.in_fixed_point(out) else "its result lacks the quantisation that fixed point requires"
+
+
+def why_no_logarithm(op: LogSoftmax, types: CallTypes) -> str | None:
+    """Why this backend does not run the logarithm; None if it does."""
+    x, out = types.input(0), types.output
+    native = 0 not in x.shape and op.in_fixed_point(x, out)
+    return None if native else "only logarithms of bytes in steps of 1/16 are native"
+
+
+def lower_logarithm(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Logarithms of softmax row by row, with tables."""
+    at, operation, _ = lowering.single(operations, LogSoftmax)
+    (source,), (target,) = operation.used, operation.outputs
+    x, shape = lowering.type(source), lowering.shape(source)
+    tables = {"distances": distances(x.scale), "shares": exponentials(x.scale)[2]}
+    slots: dict[str, Slot] = {name: lowering.constant(table.astype(np.int32)) for name, table in tables.items()}
+    slots["width"], algorithm = shape[-1], LogSoftmaxInt8(x.dtype is DType.INT8)
+    lowering.run(at, algorithm, math.prod(shape[:-1]), {"x": source}, {"out": target}, slots, 4 * math.prod(shape))
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

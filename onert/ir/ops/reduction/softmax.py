@@ -120,23 +120,21 @@ class LogSoftmax(Op):
 
     def evaluate_quantized(self, types: CallTypes, x: Array) -> Array:
         before, after = types.input(0), types.output
-        low, high = after.dtype.limits
         if not x.size:
             return x
-        if before.dtype not in _EIGHT or not _has(after, 1 / 16, high):
+        if not self.in_fixed_point(before, after):
             return _through_float(self.evaluate, types, x)
-        multiplier, shift, smallest = _input_scaling(before.scale)
-        if not multiplier:
-            return _through_float(self.evaluate, types, x)
-        difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
-        _, _, sums = _exponentials(x, before.scale)
-        logs = log_of_q12(sums)
-        reverse = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
-        least = multiply_by_quantized_multiplier(logs + INT32_MIN, reverse.mantissa, reverse.shift)
-        scaled = multiply_by_quantized_multiplier(difference, multiplier, shift)
-        values = rounding_divide_by_pot(scaled - logs, 31 - 5 - 4) + high
-        kept = difference > np.maximum(smallest - 1, least)
-        return np.where(kept, np.clip(values, low, high), low).astype(x.dtype)
+        below, (low, high) = x.max(axis=-1, keepdims=True).astype(np.int64) - x, after.dtype.limits
+        logs = log_of_q12(_exponentials(x, before.scale)[2])
+        values = rounding_divide_by_pot(distances(before.scale)[below] - logs, 31 - 5 - 4) + high
+        out: Array = np.clip(values, low, high).astype(x.dtype)
+        return out
+
+    def in_fixed_point(self, x: TensorType, result: TensorType) -> bool:
+        """Whether quantised elements are computed in fixed point instead of via floats."""
+        if x.dtype not in _EIGHT or not _has(result, 1 / 16, result.dtype.limits[1]):
+            return False
+        return _input_scaling(x.scale)[0] > 0
 
 
 _SOFTMAX_RESULTS = {DType.INT8: (1 / 256, -128), DType.UINT8: (1 / 256, 0), DType.INT16: (1 / 32768, 0)}
@@ -184,6 +182,17 @@ def exponentials(real: float) -> tuple[Array, Array, Array]:
     scaled = multiply_by_quantized_multiplier(np.maximum(difference, smallest), mantissa, shift)
     exps = exp_of_negative(scaled)
     return kept, exps, np.where(kept, rescale(exps, 0, 12), 0)
+
+
+def distances(real: float) -> Array:
+    """0, -1, ... -255 stored steps of `real` in Q5; insignificant ones are the least int32.
+
+    TFLite finds more of them by the logarithm of the sum. Because a step is at most 32, they are at least 16 below it,
+    so their results are the lowest anyway.
+    """
+    mantissa, shift, smallest = _input_scaling(real)
+    difference = -np.arange(256, dtype=np.int64)
+    return np.where(difference < smallest, INT32_MIN, multiply_by_quantized_multiplier(difference, mantissa, shift))
 
 
 @lru_cache(8)
