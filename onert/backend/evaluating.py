@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from attrs import evolve, frozen
 
@@ -11,6 +11,7 @@ from onert.ir import (
     CallTypes,
     Constant,
     Context,
+    DType,
     ExecutionError,
     Op,
     Operation,
@@ -87,9 +88,10 @@ def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: C
     if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
         cut, (x, count, result) = operation.op, involved
         return lambda: _placed(sequence, operation, lambda: _run_cut(cut, x, count, result, context))
-    if any(tensor.dynamic for tensor in involved):
-        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, tensors, context))
     types = sequence.subgraph.types(operation)
+    if any(tensor.dynamic for tensor in involved):
+        known = _priced(operation.op, types) if _is_known(types) else None
+        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, known, tensors, context))
     return lambda: _placed(sequence, operation, lambda: _run(operation, types, tensors, context))
 
 
@@ -132,27 +134,25 @@ def _is_one_memory(operation: Operation, tensors: Tensors) -> bool:
     return source.memory.name == result.memory.name == HOST.name and address(source.array) == address(result.array)
 
 
-def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:
-    """Evaluate with the types of this run: the operation's rules are checked against them before it is computed."""
+_Priced = tuple[CallTypes, int, int]
+"""Types of an operation, the bytes of its results, and the cost of evaluating it in additions."""
+
+
+def _priced(op: Op, types: CallTypes) -> _Priced:
+    return types, sum(t.nbytes for t in types.outputs if t.is_static), work_of_evaluating(op, types)
+
+
+def _run_dynamic(operation: Operation, known: _Priced | None, tensors: Tensors, context: Context) -> None:
+    """Evaluate with the types of this run: unless they are known before, the operation's rules are checked against
+    them before it is computed.
+    """
     arrays = [None if i is None else _elements(tensors, i) for i in operation.inputs]
-    inputs = tuple(
-        None if i is None or array is None else _known(tensors[i], array)
-        for i, array in zip(operation.inputs, arrays, strict=True)
-    )
-    results = infer(operation.op, inputs)
-    declared = [tensors[o].declared for o in operation.outputs]
-    outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
-    needed = 0
-    for type_ in outputs:
-        shapes_ok(type_)
-        if type_.is_static:
-            needed += type_.nbytes
+    types, needed, work = known or _priced(operation.op, _types_now(operation, arrays, tensors))
     require_room(needed)
     read = sum(0 if i is None else tensors[i].array.nbytes for i in operation.inputs)
     held = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(needed - held, beside=needed + read)
-    types = CallTypes(inputs, tuple(outputs))
-    context.spend(work_of_evaluating(operation.op, types))
+    context.spend(work)
     try:
         found = evaluate(operation.op, arrays, types, context)
     except BaseException:
@@ -164,6 +164,25 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     now = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(now - needed)
     context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, now - needed))
+
+
+def _is_known(types: CallTypes) -> bool:
+    """Whether the types are those of every run: strings are of unknown size, but not of unknown shape."""
+    every = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return all(t.is_static and (t.dtype is DType.STRING or not t.dtype.is_handle) for t in every)
+
+
+def _types_now(operation: Operation, arrays: Iterable[Array | None], tensors: Tensors) -> CallTypes:
+    inputs = tuple(
+        None if i is None or array is None else _known(tensors[i], array)
+        for i, array in zip(operation.inputs, arrays, strict=True)
+    )
+    results = infer(operation.op, inputs)
+    declared = [tensors[o].declared for o in operation.outputs]
+    outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
+    for type_ in outputs:
+        shapes_ok(type_)
+    return CallTypes(inputs, tuple(outputs))
 
 
 def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context: Context) -> None:

@@ -252,3 +252,10 @@ def test_a_float16_recurrent_layer_equals_the_float32_one_rounded(kind: str, gat
         found.append(onert.InferenceSession(made.SerializeToString()).run(None, {"x": x.astype(dtype)})[0])
     assert found[0].dtype == np.float16
     np.testing.assert_array_equal(found[0], found[1].astype(np.float16))
+
+
+def test_an_output_that_renames_a_result_is_not_a_copy() -> None:
+    package = onert.load(model(node("Relu", outputs="r"), node("Identity", "r", "y")))
+    graph = package.models[0].subgraphs[0]
+    assert [type(each.op).__name__ for each in graph.operations] == ["Unary"]
+    assert graph.operands[graph.outputs[0]].name == "y"

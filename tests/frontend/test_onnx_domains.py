@@ -12,6 +12,7 @@ from frontend.onnx_selection_cases import MISFITS, SELECTED
 from onnx_peer import precise_session
 
 import onert
+from onert.backend import evaluating
 from onert.runtime.session import Backend
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
@@ -156,3 +157,17 @@ def test_packed_4_and_8_bit_weights_are_unpacked_as_in_onnx_runtime(bits: int, *
     feed = {"x": floats(2, k)}
     (theirs,) = precise_session(model).run(None, feed)
     np.testing.assert_allclose(Backend.run_model(model, feed)[0], theirs, rtol=1e-3, atol=1e-3 * np.abs(theirs).max())
+
+
+def test_strings_of_known_shapes_are_not_inferred_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = onnx.helper.make_tensor("words", onnx.TensorProto.STRING, [3], [b"a", b"bc", b"d"])
+    places = onnx.helper.make_tensor_value_info("at", onnx.TensorProto.INT64, [2])
+    result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.STRING, [2])
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["words", "at"], ["y"])], "g", [places], [result], [words]
+    )
+    session = onert.InferenceSession(onnx.helper.make_model(graph, ir_version=10).SerializeToString())
+    monkeypatch.setattr(evaluating, "infer", None)
+    for at in ([2, 1], [0, 0]):
+        (found,) = session.run(None, {"at": np.array(at)})
+        assert list(found) == [["a", "bc", "d"][i] for i in at]

@@ -63,7 +63,10 @@ class Draft(Making):
     def name_operand(self, operand: int, name: str) -> None:
         """Name an operand that has no name."""
         if not self._operands[operand].name:
-            self._operands[operand] = evolve(self._operands[operand], name=name)
+            self.rename(operand, name)
+
+    def rename(self, operand: int, name: str) -> None:
+        self._operands[operand] = evolve(self._operands[operand], name=name)
 
     def declare(self, operand: int, type_: TensorType) -> None:
         """Trust the shape declared in the file for a result whose rank is unknown."""

@@ -265,7 +265,7 @@ def _import(node: Node) -> Results:
 
 
 def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (), *, passes: bool = False) -> list[int]:
-    """The outputs as distinct results of operations: inputs, constants and repetitions are copied.
+    """The outputs as distinct results of operations: inputs, constants and repetitions are copied, others renamed.
 
     With `passes`, an input may be the output at the same position, so that a loop is known to leave it unchanged.
     """
@@ -275,9 +275,10 @@ def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (),
         if passes and at < len(draft.inputs) and operand == draft.inputs[at]:
             found.append(operand)
             continue
-        shared = operand in found or draft.is_input(operand) or draft.value(operand) is not None
-        if shared or (name and draft.operand_name(operand) != name):
+        if operand in found or draft.is_input(operand) or draft.value(operand) is not None:
             operand = draft.add_copy(operand, name)
+        elif name:
+            draft.rename(operand, name)
         found.append(operand)
     return found
 
