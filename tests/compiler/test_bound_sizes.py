@@ -362,6 +362,16 @@ def test_a_bundle_returns_the_number_of_valid_entries_of_each_output(tmp_path: P
         np.testing.assert_array_equal(np.take(mine, np.arange(int(length)), axis), expected)
 
 
+def test_few_large_entries_do_not_wait_for_their_count() -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1 << 10, 1 << 11)), "x")
+    first = b.add(Gather(1), x, b.constant(np.int32(0)))
+    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), first, b.constant(np.float32(0))))
+    rows = b.add(Gather(0), x, b.add(Reshape(), places, b.constant(np.int32([-1]))))
+    program = onert.compile(Package((b.model([rows]),), "few"), num_threads=1)
+    assert evaluated(program) == {FirstEntries}
+
+
 def test_large_results_wait_for_their_count() -> None:
     """Indices for a million elements, and rows for all of them, would be allocated to hold two."""
     b = Builder()

@@ -12,7 +12,9 @@ import pytest
 import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill, FirstEntries, TopK, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat, Pack
@@ -22,11 +24,13 @@ from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedS
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 
 from .counted_rows import evaluated
 
@@ -142,11 +146,41 @@ def _for_each_class(b: Builder) -> list[int]:
     return [b.add(Reshape(), whole, _row(b, 1, -1, 8))]
 
 
+def _regions(b: Builder) -> list[int]:
+    """torchvision: each of the best boxes is a region of one of two pictures, by its size, and the row of a layer."""
+    boxes, logits = _inputs(b)
+    best = b.add(Unary(UnaryKind.LOGISTIC), b.add(Reduce(Reduction.MAX), logits, _row(b, 1)))
+    kept = _suppressed(b, boxes, best, BOXES)
+    chosen = b.add(Gather(0), boxes, b.add(StridedSlice(begin_mask=1), kept, _row(b, 0), _row(b, 7), _row(b, 1)))
+    left, right = (b.add(Gather(1), chosen, _one(b, at)) for at in (0, 2))
+    wide = b.add(Comparison(ComparisonKind.GREATER), b.add(Binary(BinaryKind.SUB), right, left), _real(b, 0.8))
+    sizes = [_one(b, size) for size in (2, 3, 3)]
+    count = _length(b, chosen)
+    whole = b.add(Fill(), b.add(Pack(0), count, *sizes), _real(b, 0))
+    for shape, mask in (((1, 2, 6, 6), wide), ((1, 2, 12, 3), b.add(Unary(UnaryKind.LOGICAL_NOT), wide))):
+        places = b.add(Reshape(), b.add(Where(), mask), _row(b, -1))
+        images = b.add(Binary(BinaryKind.MUL), places, b.constant(np.int64(0)))
+        picture = b.add(Reshape(), logits, _row(b, *shape))
+        found = b.add(RoiAlign(3, 3, 2), picture, b.add(Gather(0), chosen, places), images)
+        wanted = b.add(Pack(0), _length(b, places), *sizes)
+        ones = b.add(Comparison(ComparisonKind.EQUAL), wanted, _one(b, -1))
+        wanted = b.add(Select(), ones, _row(b, 1, 1, 1, 1), wanted)
+        column = b.add(Reshape(), places, _row(b, -1, 1, 1, 1))
+        whole = b.add(ScatterElements(0), whole, b.add(BroadcastTo(), column, wanted), found)
+    shape = b.add(ShapeOf(), whole)
+    each = b.add(Reduce(Reduction.PROD, keep_dims=True), b.add(Slice(), shape, _row(b, 1), _row(b, 3)), _row(b, 0))
+    flat = b.add(Reshape(), whole, b.add(Concat(0), b.add(Reshape((1,)), _length(b, whole)), each))
+    weights = np.random.default_rng(1).normal(size=(6, 18)).astype(np.float32)
+    rows = b.add(FullyConnected(), flat, b.constant(weights), None)
+    return [b.add(Softmax(), b.add(Reshape(), rows, b.add(Pack(0), count, _one(b, -1))))]
+
+
 HEADS: dict[str, Callable[[Builder], list[int]]] = {
     "two stages": _two_stages,
     "one stage": _one_stage,
     "padded": _padded,
     "for each class": _for_each_class,
+    "regions": _regions,
 }
 
 

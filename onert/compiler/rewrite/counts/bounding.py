@@ -25,7 +25,7 @@ from onert.ir.shape import normalize_axis
 
 from .axes import MatchedAxes, axis_choices, match_axes
 from .combining import HANDLES_ALL_AXES, apply_rule
-from .counted_types import COUNT, MOST_BYTES
+from .counted_types import COUNT, is_too_large
 from .counting import Counted, CountedInputs, CountedResults, Writer, first_entries, first_of, is_open
 
 _LOWEST = float.fromhex("-0x1.fffffep+127")
@@ -126,6 +126,8 @@ class Bounding:
         """Record that an operand is first entries of a tensor."""
         self.counted[operand] = counted
         bounds, shape = self.writer.count_bounds, self.types[counted.operand].shape
+        own = tuple(None if axis in counted.axes else size for axis, size in enumerate(shape))
+        self.types[operand] = self.types[operand].with_shape(own)
         for axis, count in counted.axes.items():
             bounds[count] = min(shape[axis] or 0, bounds.get(count, 1 << 62))
 
@@ -142,7 +144,7 @@ class Bounding:
         whole = CallTypes(
             tuple(None if i is None else self.types[i] for i in inputs), (self.types[counted], self.types[count])
         )
-        if self.types[counted].nbytes > MOST_BYTES or not self.native(w.operations[-1], whole):
+        if is_too_large(self.types[counted], (0,)) or not self.native(w.operations[-1], whole):
             return False
         self.record(operation.outputs[0], Counted(counted, count, 0, True))
         return True
@@ -203,7 +205,7 @@ class Bounding:
         operations = self.writer.operations
         if results is None or not all(map(self.is_native, operations)):
             return False
-        if any(isinstance(r, Counted) and self.types[r.operand].nbytes > MOST_BYTES for r in results):
+        if any(isinstance(r, Counted) and is_too_large(self.types[r.operand], r.axes) for r in results):
             return False
         number: dict[int, int] = {}
         for out, result in zip(operation.outputs, results, strict=True):
@@ -305,7 +307,7 @@ class Bounding:
 
     @staticmethod
     def _fits(result: TensorType, sizes: Mapping[int, int | None]) -> bool:
-        plain = result.is_static and result.nbytes <= MOST_BYTES
+        plain = result.is_static and not is_too_large(result, sizes)
         return plain and all(result.shape[axis] == size for axis, size in sizes.items())
 
     def _shape(self, operation: Operation, x: Counted) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -23,6 +24,14 @@ COUNT = TensorType(DType.INT64, ())
 
 MOST_BYTES = 1 << 22
 """The largest whole tensor that is computed for its first entries; beyond it, knowing their number first is cheaper."""
+FEW, MOST_BYTES_OF_FEW = 1 << 11, 1 << 26
+"""Few entries, such as a detector's regions, are mostly valid, so their tensors may be larger."""
+
+
+def is_too_large(whole: TensorType, axes: Iterable[int]) -> bool:
+    """Whether a tensor is too large to be computed whole for its first entries along some axes."""
+    few = math.prod(whole.shape[axis] or 0 for axis in axes) <= FEW
+    return whole.nbytes > (MOST_BYTES_OF_FEW if few else MOST_BYTES)
 
 
 @frozen

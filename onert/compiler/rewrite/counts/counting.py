@@ -207,6 +207,16 @@ class Writer:
         """The `size` entries of a vector from `begin` on."""
         return self.add(Slice(), x, *(self.integers([each], DType.INT32) for each in (begin, size)))
 
+    def shortened(self, x: int, axis: int, size: int) -> int:
+        """The first `size` entries along an axis."""
+        type_ = self.types[x]
+        if type_.shape[axis] == size:
+            return x
+        begin, sizes = [0] * type_.rank, [-1] * type_.rank
+        sizes[axis] = size
+        ends = (self.integers(each, DType.INT32) for each in (begin, sizes))
+        return self.add(Slice(), x, *ends, quantization=type_.quantization)
+
     def running_count(self, mask: int) -> int:
         """The inclusive running count of true elements of a vector."""
         return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.integers(0, DType.INT32))

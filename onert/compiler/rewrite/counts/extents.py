@@ -296,6 +296,8 @@ def _selected(condition: Extent, a: Extent, b: Extent) -> Extent:
     """The extent selected by a condition; covers both if the condition is unknown."""
     if condition.exact is not None:
         return a if condition.exact else b
+    if _are_same(a, b):
+        return a
     return Extent(min(a.low, b.low), max(a.high, b.high))
 
 
@@ -316,7 +318,12 @@ def _broadcast_size(a: Extent, b: Extent) -> Extent | None:
     for one, other in ((a, b), (b, a)):
         if one.exact == 1 or (other.low > 1 and other.exact is not None):
             return other
-    return a if a.terms is not None and (a.terms, a.constant) == (b.terms, b.constant) else None
+    return a if _are_same(a, b) else None
+
+
+def _are_same(a: Extent, b: Extent) -> bool:
+    """Whether two integers are known to be equal."""
+    return a.terms is not None and (a.terms, a.constant) == (b.terms, b.constant)
 
 
 def _left_padded(cells: Cells | None, length: int) -> Cells | None:

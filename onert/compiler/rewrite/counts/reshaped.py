@@ -29,8 +29,23 @@ def reshaped(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedR
     dims = _dims(w, operation)
     if dims is None or 0 in w.types[x.operand].shape:
         return None
-    found = None if x.more else _single_axis(w, op, x, dims)
+    found = None if x.more else _single_axis(w, op, x, _solved(w, x, dims))
     return found if found is not None or w.types[x.operand].rank == 1 else _single_axis(w, op, _flat(w, x), dims)
+
+
+def _solved(w: Writer, x: Counted, wanted: list[Extent]) -> list[Extent]:
+    """The dimensions, with -1 as a number if it is beside a multiple of the count; without valid entries, -1 could be
+    any number, and is this one too.
+    """
+    counted = [c for c in wanted if c.exact is None]
+    each = math.prod(static(w.types[x.operand].shape)) // w.bound(x)
+    if len(counted) != 1 or counted[0].constant or [c for c, _ in counted[0].terms or ()] != [x.count]:
+        return wanted
+    ((_, multiple),) = counted[0].terms or ()
+    beside = multiple * math.prod(c.low for c in wanted if c.exact not in (None, -1))
+    if not beside or each % beside:
+        return wanted
+    return [exactly(each // beside) if c.exact == -1 else c for c in wanted]
 
 
 def _flat(w: Writer, x: Counted) -> Counted:

@@ -46,19 +46,8 @@ def _matched(w: Writer, at: int, updates: int, inputs: CountedInputs) -> Matched
     counts = [w.number(size) if c is None else c.count for c, size in zip(inputs, sizes, strict=True)]
     difference = w.add(Binary(BinaryKind.SUB), *counts)
     checked = w.sum(w.add(Within(inclusive=True), difference, w.number(0)), counts[1])
-    at, updates = (_cut(w, i, axis, common_size) for i in (at, updates))
+    at, updates = (w.shortened(i, axis, common_size) for i in (at, updates))
     return at, updates, Counted(at, checked, axis, False), Counted(updates, checked, axis, False)
-
-
-def _cut(w: Writer, x: int, axis: int, size: int) -> int:
-    """The first `size` entries along an axis."""
-    type_ = w.types[x]
-    if type_.shape[axis] == size:
-        return x
-    begin, sizes = [0] * type_.rank, [-1] * type_.rank
-    sizes[axis] = size
-    bounds = (w.integers(each, DType.INT32) for each in (begin, sizes))
-    return w.add(Slice(), x, *bounds, quantization=type_.quantization)
 
 
 def _checked_indices(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:

@@ -201,6 +201,9 @@ def _strided_slice(w: Writer, operation: Operation, inputs: CountedInputs) -> Co
             continue
         result_axis = axis - sum(a < axis for a in removed)
         last = count if op.end_mask >> axis & 1 else _clip(w, end, axis, count)
+        most = size if op.end_mask >> axis & 1 else high[axis].high
+        if 0 < most < size and high[axis].low >= 0:  # no more entries than this are needed
+            whole, size = w.shortened(whole, at, most), most
         if op.begin_mask >> axis & 1 or low[axis].exact == 0:
             counts[result_axis] = last
             continue
