@@ -13,6 +13,7 @@ import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill, FirstEntries, TopK, Where
@@ -147,7 +148,7 @@ def _for_each_class(b: Builder) -> list[int]:
 
 
 def _regions(b: Builder) -> list[int]:
-    """torchvision: each of the best boxes is a region of one of two pictures, by its size, and the row of a layer."""
+    """torchvision: each of the best boxes is a region of one of two pictures, by size, and then a row and a mask."""
     boxes, logits = _inputs(b)
     best = b.add(Unary(UnaryKind.LOGISTIC), b.add(Reduce(Reduction.MAX), logits, _row(b, 1)))
     kept = _suppressed(b, boxes, best, BOXES)
@@ -170,9 +171,12 @@ def _regions(b: Builder) -> list[int]:
     shape = b.add(ShapeOf(), whole)
     each = b.add(Reduce(Reduction.PROD, keep_dims=True), b.add(Slice(), shape, _row(b, 1), _row(b, 3)), _row(b, 0))
     flat = b.add(Reshape(), whole, b.add(Concat(0), b.add(Reshape((1,)), _length(b, whole)), each))
-    weights = np.random.default_rng(1).normal(size=(6, 18)).astype(np.float32)
+    weights, taps = (np.random.default_rng(1).random(size, np.float32) for size in ((6, 18), (2, 2, 2, 3)))
     rows = b.add(FullyConnected(), flat, b.constant(weights), None)
-    return [b.add(Softmax(), b.add(Reshape(), rows, b.add(Pack(0), count, _one(b, -1))))]
+    shares = b.add(Unary(UnaryKind.LOGISTIC), whole)
+    wider = b.add(Pack(0), count, *(_one(b, size) for size in (4, 6, 2)))
+    mask = b.add(TransposeConv2D(stride_height=2, stride_width=2), wider, b.constant(taps), shares, None)
+    return [b.add(Softmax(), b.add(Reshape(), rows, b.add(Pack(0), count, _one(b, -1)))), mask]
 
 
 HEADS: dict[str, Callable[[Builder], list[int]]] = {

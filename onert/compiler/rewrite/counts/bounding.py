@@ -12,6 +12,7 @@ from attrs import evolve
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph, TensorType
 from onert.ir.analysis.inference import infer
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, Where, Within
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
@@ -192,7 +193,7 @@ class Bounding:
         """Rewrite an operation that combines entries by its rule, as native operations on whole tensors."""
         counted = [None if i is None else self.counted.get(i) for i in operation.inputs]
         has_open_size = is_open(self.graph, operation)
-        absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU)
+        absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU | TransposeConv2D)
         if absent or not (has_open_size or any(counted)):
             return False
         wholes = [i if c is None else c.operand for i, c in zip(operation.inputs, counted, strict=True)]

@@ -11,6 +11,7 @@ from onert.ir import DType, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.element_indices import Combination
 from onert.ir.ops.data_movement.fill import CountedWhere, Fill, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd
@@ -43,7 +44,7 @@ from .sized import SIZED
 def apply_rule(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """The operation on whole tensors, in `w.operations`; None if there is no rule for it.
 
-    `inputs` says which operands are first entries of static tensors; all others are static too. Recurrent layers may
+    `inputs` says which operands are first entries of static tensors; all others are static too. Some layers may
     lack operands.
     """
     rule = _RULES.get(type(operation.op))
@@ -324,6 +325,20 @@ def _recurrent(w: Writer, operation: Operation, inputs: CountedInputs) -> Counte
     return tuple(Counted(y, x.count, 0 if at else batch, False) for at, y in enumerate(results))
 
 
+def _transposed_convolution(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+    """Pictures are independent; the shape of the result is that of all of them."""
+    sizes, weight, _, *bias = operation.used
+    x, cells = inputs[2], w.extents.of(sizes)
+    if x is None or x.axis or any(c for at, c in enumerate(inputs) if at != 2) or w.types[x.operand].quantization:
+        return None
+    if cells is None or cells.shape != (4,) or any(c.exact is None for c in cells[1:]):
+        return None
+    if (cells[0].terms, cells[0].constant) != (((x.count, 1),), 0):
+        return None
+    whole = w.integers([w.bound(x), *(c.low for c in cells[1:])], DType.INT32)
+    return (Counted(w.add(operation.op, whole, weight, x.operand, *bias), x.count, 0, False),)
+
+
 def _non_max_suppression(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """Invalid boxes get the score -inf, which is above no threshold."""
     boxes, scores = inputs[:2]
@@ -342,6 +357,7 @@ _RULES: dict[type[Op], Rule] = {
     **dict.fromkeys((BatchMatMul, Einsum), _products),
     **dict.fromkeys((RNN, GRU, LSTM), _recurrent),
     NonMaxSuppression: _non_max_suppression,
+    TransposeConv2D: _transposed_convolution,
     Unique: _unique,
     UniqueSlices: _unique,
     Concat: _concat,
