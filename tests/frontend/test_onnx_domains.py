@@ -171,3 +171,19 @@ def test_strings_of_known_shapes_are_not_inferred_in_each_run(monkeypatch: pytes
     for at in ([2, 1], [0, 0]):
         (found,) = session.run(None, {"at": np.array(at)})
         assert list(found) == [["a", "bc", "d"][i] for i in at]
+
+
+def test_an_unknown_category_is_an_error_unless_its_row_is_zeros() -> None:
+    h, kind = onnx.helper, onnx.TensorProto
+    for zeros in (0, 1):
+        node = h.make_node("OneHotEncoder", ["x"], ["y"], domain="ai.onnx.ml", cats_int64s=[3, 5], zeros=zeros)
+        ends = h.make_tensor_value_info("x", kind.INT64, [2]), h.make_tensor_value_info("y", kind.FLOAT, [2, 2])
+        graph = h.make_graph([node], "g", [ends[0]], [ends[1]])
+        imports = [h.make_opsetid("", 15), h.make_opsetid("ai.onnx.ml", 1)]
+        session = onert.InferenceSession(h.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString())
+        assert session.run(None, {"x": np.array([5, 3])})[0].tolist() == [[0, 1], [1, 0]]
+        if zeros:
+            assert session.run(None, {"x": np.array([5, 4])})[0].tolist() == [[0, 1], [0, 0]]
+        else:
+            with pytest.raises(onert.OnertError, match="more than there are"):
+                session.run(None, {"x": np.array([5, 4])})

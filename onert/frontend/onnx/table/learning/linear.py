@@ -9,6 +9,7 @@ from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.lookup.table_of_values import LookUp
@@ -230,17 +231,17 @@ def _default(node: Node, dtype: DType) -> object:
 
 
 def _one_hot(node: Node) -> int:
-    """One-hot rows for categories; all zeros for an unknown category."""
+    """One-hot rows for categories; an unknown category gives zeros, or an error in the run."""
     d, x = node.draft, operand(node, 0)
     classes = labels(node, "cats_int64s", "cats_strings")
     if classes is None:
         raise ModelError("has no categories")
-    if not node.flag("zeros", default=True):
-        raise ModelError("attribute zeros is 0 (an unknown category is an error), which is not supported")
     keys, dtype = classes
     x = x if dtype is DType.STRING else x.cast(DType.INT64)
     numbers = d.constant(np.arange(len(keys), dtype=np.int64))
     where = d.add(LookUp(), x.operand, d.constant(keys, dtype), numbers, d.constant(-1, DType.INT64))
+    if not node.flag("zeros", default=True):
+        where = d.add(Within(), where, d.constant(len(keys), DType.INT64))
     one, zero = d.constant(1.0, DType.FLOAT32), d.constant(0.0, DType.FLOAT32)
     return d.add(OneHot(-1), where, d.constant(len(keys), DType.INT32), one, zero)
 
