@@ -159,6 +159,10 @@ def _require_bytes(raw: Data, wanted: int, type_: TensorType) -> None:
         raise ModelError(f"has {len(raw)} bytes of elements, expected {wanted} for {type_}")
 
 
+_LEAST_SCALE = np.finfo(np.float32).tiny
+"""Stands for the scale 0 that converters give tensors of zeros, such as the first state of an unrolled layer."""
+
+
 def _quantization(
     table: Table, type_: TensorType, tables: Sequence[Table], buffers: Buffers, details: Details
 ) -> Quantization | None:
@@ -177,6 +181,7 @@ def _quantization(
         return None
     if type_.dtype in (DType.INT32, DType.INT64) and not np.all(np.isfinite(scales) & (scales > 0)):
         return None  # converters leave such scales on shapes and indices, where they are unused
+    scales = np.where(scales == 0, _LEAST_SCALE, scales)
     if not len(zeros):
         zeros = np.zeros(len(scales), np.int64)
     if len(scales) == 1:
