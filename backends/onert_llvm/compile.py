@@ -12,6 +12,7 @@ from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.process import imports
+from onert.ir.symbolic.cases import cases_of
 from onert.ir.symbolic.instructions import NoInstructionError
 from onert.ir.symbolic.leaks import LeakError
 from onert.ir.symbolic.trace import Trace
@@ -189,10 +190,17 @@ def lowered(
     """
     lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
+    read = (i for operation in sequence.body for i in operation.used)
+    cases = cases_of(d for i in read for d in sequence.subgraph.type(i).shape)
+
     def lower(group: Group) -> None:
         lowering.begin(group.operations[0])
+        own = partial(rule_of_group(sequence.subgraph, group.operations).lower, lowering, group.operations)
         try:
-            rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
+            if cases is None:
+                own()
+            else:
+                lowering.by_cases(cases, own)
         except LeakError as error:
             place = ", ".join(str(lowering.operation(at)) for at in group.operations)
             raise LeakError(f"{place}: {error}") from error

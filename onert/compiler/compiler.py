@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
 COMPILED_BEFORE_RECIPES = 1
-"""How many programs for new lengths are compiled individually before a recipe is built: these need the least memory."""
+"""How many programs are compiled individually before a recipe for one varying dimension: they need the least memory."""
 
 Shapes = Mapping[int, tuple[int, ...]]
 WatchModel = Callable[[int, str, Subgraph], None]
@@ -171,7 +171,7 @@ class Compilation:
         """The program for possibly new lengths, derived from a recipe; None if it has to be compiled individually."""
         uses_recipes = self.watch is None and self.measured is None and not self.options.graph_dot_dump
         opened = self.lengths.opened(entry) if uses_recipes else None
-        if not opened or self.without_recipe < COMPILED_BEFORE_RECIPES:
+        if not opened or (len(opened) == 1 and self.without_recipe < COMPILED_BEFORE_RECIPES):
             self.without_recipe += bool(opened)
             return None
         declared = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]
@@ -185,9 +185,9 @@ class Compilation:
             }
             return self.compiled(self.entry.reshaped(symbolic), symbolic, symbolic=True)
 
-        named = {backend.name: backend for backend in self.backends}
-        stretched = partial(stretch, backends=named, lengths=opened)
-        program = self.recipes.setdefault(opened, Recipes(opened)).program(static(lengths), compiled, stretched)
+        stretched = partial(stretch, backends={backend.name: backend for backend in self.backends}, lengths=opened)
+        recipes = self.recipes.setdefault(opened, Recipes(opened))
+        program = recipes.program(static(lengths), self.lengths.longest(opened), compiled, stretched)
         rest = self.rest if self.parts else None
         return None if program is None else evolve(program, specialize=self.specializer(entry, shapes), rest=rest)
 

@@ -10,6 +10,7 @@ from onert.backend import TensorInfo
 from onert.backend.tensor_names import offered, other_names, position_named
 from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
 from onert.ir.analysis.inference import shapes_ok
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 
 
@@ -80,7 +81,8 @@ class Entry(Value):
                 shapes_ok(operand.type.with_shape(shape))
             except RuleError as error:
                 raise CompileError(f"input {self.input_names[position]!r}: {error}") from error
-            if not operand.type.ranked or operand.type.shape != shape or operand.open_shape != shape:
+            opened = any(map(is_symbolic, shape)) or not operand.type.ranked  # comparing sizes would fix lengths
+            if opened or operand.type.shape != shape or operand.open_shape != shape:
                 changed[index] = evolve(operand, type=operand.type.with_shape(shape), signature_shape=None)
         if not changed:
             return self

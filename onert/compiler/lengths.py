@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
 from onert.compiler.legalize.legalize import Supports
@@ -34,6 +36,7 @@ class Lengths:
         self._open: frozenset[tuple[int, int]] = frozenset()
         self._simplified: Subgraph | None = None
         self._open_sets = 0
+        self._longest: dict[tuple[int, int], int] = {}
 
     def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
         """The dimensions that are known to change, as pairs of input position and axis. None if the entry's ranks
@@ -42,11 +45,18 @@ class Lengths:
         first = self.first
         if first is None or any(None in shape for shape in first):
             return None
+        for at, (before, now) in enumerate(zip(first, shapes, strict=True)):
+            for axis, (a, b) in enumerate(zip(before, now, strict=False)):
+                self._longest[at, axis] = max(self._longest.get((at, axis), 0), a or 0, b or 0)
         if first != shapes:
             if not _changed(first, shapes):
                 return None
             self.simplified(entry)
         return None if self._simplified is None else tuple(sorted(self._open))
+
+    def longest(self, opened: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """The greatest length so far of each of these dimensions, which have changed."""
+        return tuple(self._longest[each] for each in opened)
 
     def with_symbols(self, entry: Entry) -> Entry:
         """The simplified entry, like `simplified`, for an entry with symbolic open dimensions."""

@@ -59,21 +59,16 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
     shapes = list(shapes)
     rank = max((len(s) for s in shapes), default=0)
     out: list[Dim] = []
-    for axis in range(rank):
-        known = 1
-        unknown = False
-        for s in shapes:
-            at = axis - (rank - len(s))
-            if at < 0:
-                continue
-            d = s[at]
-            if d is None:
-                unknown = True
-            elif d != 1:
-                if known not in (1, d):
+    for axis in range(-rank, 0):
+        sizes = dict.fromkeys(s[axis] for s in shapes if len(s) >= -axis)
+        sizes.pop(1, None)  # as keys, sizes that depend on lengths are not compared
+        known: Dim = None
+        for d in sizes:
+            if isinstance(d, int) or (None not in sizes and (len(sizes) == 1 or d != 1)):
+                if known not in (None, d):
                     raise RuleError(f"shapes {' and '.join(text(x) for x in shapes)} do not broadcast")
                 known = d
-        out.append(None if unknown and known == 1 else known)
+        out.append(known if sizes else 1)
     return tuple(out)
 
 

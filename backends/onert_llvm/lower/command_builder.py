@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from onert.backend import Settings
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
+from onert.ir.symbolic.cases import Cases
 from onert.ir.symbolic.trace import Computed, hint, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
+from onert_llvm.command.arranged import idle_unless, looking_ahead, may_be_idle
 from onert_llvm.command.command import (
     JUMP,
     PROGRAM,
@@ -36,6 +38,7 @@ from onert_llvm.schedule.choices import Choices
 from onert_llvm.schedule.cost_model import Shape, Work, near_splits, near_tiles, packed_tile, row_work
 from onert_llvm.target.isa import Isa
 
+from .retained import Retained
 from .shared_packing import shared
 
 _Op = TypeVar("_Op", bound=Op)
@@ -50,18 +53,6 @@ Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 def call_in_order(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
     """The results of functions, called one after another."""
     return (function() for function in functions)
-
-
-@frozen(eq=False)
-class _Retained:
-    """A result that an operation retained in scratch memory for later ones: its range, if their own scratch memory
-    comes after it, and the last of these operations.
-    """
-
-    found: Any
-    begin: int
-    end: int
-    until: int
 
 
 class Lowering:
@@ -82,9 +73,9 @@ class Lowering:
         self._team: tuple[int, int] | None = None
         self._teams: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
-        self._computed: dict[int, Pointer] = {}
+        self._computed: dict[Hashable, Pointer] = {}
         self._scratch = 0
-        self._retained: dict[Hashable, _Retained] = {}
+        self._retained: dict[Hashable, Retained] = {}
         self._checks: list[Check] = []
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
@@ -171,11 +162,14 @@ class Lowering:
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
 
     def computed(self, function: Callable[..., Array], *numbers: int) -> Pointer:
-        """A constant array computed by a function of numbers, which may be symbolic."""
+        """A constant array computed by a function of numbers, which may be symbolic: equal ones are computed once."""
         if not any(map(is_symbolic, numbers)):
             return self.constant(function(*numbers))
-        made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
-        return self.deferred_constant(lambda: Computed(made, numbers))
+        own = (function.func, function.args) if isinstance(function, partial) else function
+        if (own, numbers) not in self._computed:
+            made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
+            self._computed[own, numbers] = self.deferred_constant(lambda: Computed(made, numbers))
+        return self._computed[own, numbers]
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
         """Constant weights packed for kernels, shared with other programs that use the same packing."""
@@ -259,7 +253,7 @@ class Lowering:
         kept = accesses if until >= 0 and not self.compact else ()
         begin = min((a.pointer.offset for a in kept), default=0)
         end = reduce(maximum, (a.end for a in kept), 0)
-        self._retained[self._team, what] = _Retained(found, begin, end, until)
+        self._retained[self._team, what] = Retained(found, begin, end, until)
         return found
 
     def retained(self, what: Hashable) -> Any:
@@ -352,12 +346,31 @@ class Lowering:
                 del self._retained[what]
         self._commands.append(command if self._team is None else evolve(command, threads=self._team))
 
+    def by_cases(self, cases: Cases, lower: Callable[[], None]) -> None:
+        """Add what `lower` emits for each case of the lengths; commands of other cases are idle."""
+        first, before, left = len(self._commands), self._retained, list[dict[Hashable, Retained]]()
+
+        def attempt() -> list[Command]:
+            self._retained = dict(before)
+            left.append(self._retained)
+            try:
+                lower()
+            finally:
+                found, self._commands[first:] = self._commands[first:], []
+            return found
+
+        several = cases.run(attempt, may_be_idle)
+        for commands, when in several:
+            self._commands += commands if when is None else [idle_unless(when, command) for command in commands]
+        kept = {what: own for what, own in before.items() if all(each.get(what) is own for each in left)}
+        self._retained = left[0] if len(several) == 1 else kept
+
     @contextmanager
     def merged(self) -> Iterator[None]:
         """Merge the commands that follow into one if their kernels allow it; none may touch what another writes."""
         first = len(self._commands)
         yield
-        found = merge(_looking_ahead(self._commands[first:]), self.threads)
+        found = merge(looking_ahead(self._commands[first:]), self.threads)
         self._commands[first:] = self._commands[first:] if found is None else [found]
 
     def new_kernels(self) -> Iterator[Any]:
@@ -367,7 +380,7 @@ class Lowering:
 
     def finish(self, made: Each = call_in_order) -> Lowered:
         """Everything that was collected; `made` makes the constants that take long."""
-        side_by_side, sequential = _looking_ahead(self._side_by_side), _looking_ahead(self._commands)
+        side_by_side, sequential = looking_ahead(self._side_by_side), looking_ahead(self._commands)
         specs = {command.spec.symbol: command.spec for command in kernel_calls((*side_by_side, *sequential))}
         return Lowered(
             side_by_side or sequential,
@@ -383,18 +396,3 @@ class Lowering:
 def _constant(array: Callable[[], Any]) -> Any:
     found = array()
     return found if isinstance(found, Computed) else aligned(found)
-
-
-def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
-    """The commands; those with a slot `ahead` get a pointer to the next product's constant matrix, to prefetch it."""
-    found: list[Command] = []
-    following: Slot | None = None
-    for command in reversed(commands):
-        own = command.slots.get("b")
-        if "ahead" in command.spec.layout.names:
-            assert own is not None
-            command = evolve(command, slots={**command.slots, "ahead": following or own})
-        if isinstance(own, Pointer) and own.area is Area.CONSTANT:
-            following = own
-        found.append(command)
-    return tuple(reversed(found))

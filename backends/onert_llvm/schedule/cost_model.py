@@ -172,7 +172,7 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
 def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
     """Make the number of accumulators a condition of the schedule, as a table over the symbolic sizes."""
     opened, places = list[int](), list[tuple[int, bool]]()
-    for size in (shape.m, shape.n, shape.k):
+    for size in (minimum(shape.m, _MANY_ROWS), shape.n, shape.k):  # for a small table: all larger ones are alike
         if not is_symbolic(size):
             places.append((size, False))
             continue

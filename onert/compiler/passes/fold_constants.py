@@ -12,13 +12,19 @@ from onert.backend.evaluating import work_of_evaluating
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
-from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
+from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operand, Operation, Subgraph, evaluate
 from onert.ir.errors import MISHAPS
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.slicing import BroadcastTo
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
-from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.symbolic.trace import are_same, is_symbolic
 
 SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
+COMPUTED = 1 << 20  # the same for arithmetic on positions, and numbers repeated for it; other copies are cheap in a run
 ROOM = 64 << 20  # bytes by which folding may enlarge a small model
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; converting a filter from bytes to float32 costs 1500 a byte
 
@@ -51,7 +57,7 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
             if tables.add(at, types):
                 open_.update(operation.outputs)
             continue
-        if not _worthwhile(types, operation.op.packed):
+        if not _worthwhile(operation.op, types):
             continue
         needed = work_of_evaluating(operation.op, types)
         if needed > work:
@@ -103,14 +109,18 @@ def _depends_on_lengths(types: CallTypes) -> bool:
     )
 
 
-def _worthwhile(types: CallTypes, packed: int = 1) -> bool:
-    """Whether the results are static, are no handles, and are small, or have no more elements than an operand, each of
-    whose stored elements may hold `packed`.
+def _worthwhile(op: Op, types: CallTypes) -> bool:
+    """Whether the results are static, are no handles, and are small, or have no more elements than an operand, whose
+    stored elements may be packed.
     """
+    filled = isinstance(op, Fill) or (isinstance(op, BroadcastTo) and num_elements(types.input(0).shape) == 1)
+    small = COMPUTED if filled or isinstance(op, Binary | Comparison | Select) else SMALL
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:
             return False
-        operand_elements = (packed * (num_elements(t.shape) or 0) for t in types.inputs if t is not None)
-        if result.nbytes > SMALL and result.nbytes > max(operand_elements, default=0) * result.dtype.itemsize:
+        operand_elements = [op.packed * (num_elements(t.shape) or 0) for t in types.inputs if t is not None]
+        if any(are_same(num_elements(result.shape), each) for each in operand_elements):
+            continue  # whatever the lengths
+        if result.nbytes > small and result.nbytes > max(operand_elements, default=0) * result.dtype.itemsize:
             return False
     return True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+from attrs import fields, has
 
 from onert.compiler.rewrite.contract import rewriting
 from onert.compiler.rewrite.edit import Edit
@@ -34,13 +37,25 @@ def merge_duplicates(subgraph: Subgraph) -> Subgraph:
             first = found.setdefault(_operation_key(subgraph, operation, same), operation)
         except TypeError:  # attributes that cannot be compared
             continue
-        if first is not operation and repr(first.op) == repr(operation.op):  # 0.0 == -0.0, but they differ
+        if first is not operation and [*_floats(first.op)] == [*_floats(operation.op)]:
             edit.remove(at)
             same.update(zip(operation.outputs, first.outputs, strict=True))
     for double, kept in same.items():
         if double != kept:
             edit.redirect(double, kept)
     return edit.done()
+
+
+def _floats(attributes: Any) -> Iterator[str]:
+    """The floats among attributes, as text: 0.0 == -0.0, but they differ."""
+    if isinstance(attributes, float):
+        yield repr(attributes)
+    elif isinstance(attributes, tuple):
+        for each in attributes:
+            yield from _floats(each)
+    elif has(type(attributes)):
+        for each in fields(type(attributes)):
+            yield from _floats(getattr(attributes, each.name))
 
 
 def _constant_key(operand: Operand) -> Hashable:

@@ -8,13 +8,14 @@ from attrs import evolve
 
 from onert.backend import Program, Stretch
 from onert.ir import OnertError
+from onert.ir.symbolic.cases import samples
 from onert.ir.symbolic.trace import OneLengthError, Trace
 
 from .substitution import Substitution
 
 _RANGE_OF_ONE, _RANGE_OF_SEVERAL = 4, 2
-"""The factor by which lengths may differ from those that a recipe was made for, if a single length changes, and if
-several do: memory is planned for the longest lengths, and tiles were chosen for the original ones."""
+"""The factor by which lengths may exceed the longest ones so far, if a single length changes, and if several do: memory
+is planned for the longest lengths that a recipe serves."""
 
 MOST, MOST_UNUSED = 24, 4
 """How many recently used recipes are cached, and how many may be made in vain before no more are, until lengths have
@@ -28,20 +29,28 @@ class Recipe:
     """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
     `same_as` has, for each length, the index of the first length that is always equal to it: both share one symbol.
+    `longest` are the longest lengths so far. Schedules are chosen for `lengths`; `by_cases`, others are chosen too.
     """
 
     def __init__(
-        self, lengths: Sequence[int], same_as: Sequence[int], compiled: Compiled, stretched: Stretched
+        self,
+        lengths: Sequence[int],
+        longest: Sequence[int],
+        same_as: Sequence[int],
+        compiled: Compiled,
+        stretched: Stretched,
+        by_cases: bool = False,
     ) -> None:
         factor = _RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL
-        self._trace = Trace(lengths, [factor * max(length, 1) for length in lengths])
+        most = tuple(factor * max(length, 1) for length in longest)
+        self._trace = Trace(lengths, most, samples(tuple(lengths), most, tuple(same_as)) if by_cases else ())
         symbols = self._trace.lengths
         for at, (symbol, length) in enumerate(zip(symbols, lengths, strict=True)):
             if same_as[at] != at:
                 self._trace.hold(symbol == symbols[same_as[at]])
                 continue
-            self._trace.hold(symbol >= max(1, length // factor) if length else symbol == 0)
-            self._trace.hold(symbol <= factor * max(length, 1))
+            self._trace.hold(symbol >= 1 if length else symbol == 0)
+            self._trace.hold(symbol <= most[at])
         template = compiled(tuple(symbols[at] for at in same_as))
         self.used = False
         """Whether it was used since this was last reset: executions request no program while a frame serves them."""
@@ -89,10 +98,13 @@ class Recipes:
             found.append(next(equal, at))
         return tuple(found)
 
-    def program(self, lengths: tuple[int, ...], compiled: Compiled, stretched: Stretched) -> Program | None:
+    def program(
+        self, lengths: tuple[int, ...], longest: tuple[int, ...], compiled: Compiled, stretched: Stretched
+    ) -> Program | None:
         """The program for these lengths, from an existing recipe or a new one. For a new one `compiled` compiles the
-        program with symbolic lengths, and `stretched` makes its stretch. None if there is no recipe, so that the
-        program has to be compiled for these lengths individually.
+        program with symbolic lengths, and `stretched` makes its stretch; it serves lengths somewhat greater than the
+        `longest` so far. None if there is no recipe, so that the program has to be compiled for these lengths
+        individually.
         """
         self._same_as = self._always_equal(lengths)
         if any(recipe.used for recipe in self._recipes):
@@ -111,7 +123,7 @@ class Recipes:
             return None
         self._unused += 1
         try:
-            recipe = Recipe(lengths, self._same_as, compiled, stretched)
+            recipe = Recipe(lengths, longest, self._same_as, compiled, stretched, by_cases=bool(self._recipes))
         except (OneLengthError, OnertError):
             return None  # if lengths are invalid, individual compilation reports it
         if not recipe.is_general:

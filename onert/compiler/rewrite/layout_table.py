@@ -8,6 +8,7 @@ be in any order.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.shape import normalize_axis, static
+from onert.ir.symbolic.trace import are_same, hint
 from onert.ir.value import Value
 
 Order = tuple[int, ...]
@@ -260,20 +262,25 @@ def _blocks_of_reshape(op: Op, types: CallTypes) -> tuple[Block, ...] | None:
 
 
 def _factored(before: Sequence[int], after: Sequence[int]) -> list[Block]:
+    try:
+        return _matched(before, after, are_same)
+    except IndexError:  # the products are equal for some lengths only
+        return _matched(before, after, operator.eq)
+
+
+def _matched(before: Sequence[int], after: Sequence[int], same: Callable[[int, int], bool]) -> list[Block]:
     found: list[Block] = []
     i = j = 0
     while i < len(before) or j < len(after):
         first, second = i, j
-        a = before[i] if i < len(before) else 0
-        b = after[j] if j < len(after) else 0
-        if a == 0 or (b == 1 and a > 1):
+        if i == len(before) or (j < len(after) and same(after[j], 1) and not same(before[i], 1)):
             j += 1
-        elif b == 0 or (a == 1 and b > 1):
+        elif j == len(after) or (same(before[i], 1) and not same(after[j], 1)):
             i += 1
         else:
-            i, j = i + 1, j + 1
-            while a != b:
-                if a < b:
+            a, b, i, j = before[i], after[j], i + 1, j + 1
+            while not same(a, b):
+                if hint(a) < hint(b):
                     a, i = a * before[i], i + 1
                 else:
                     b, j = b * after[j], j + 1

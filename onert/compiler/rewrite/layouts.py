@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field, frozen
 
 from onert.ir import CallTypes, Operation, Subgraph, TensorType
+from onert.ir.symbolic.trace import are_same, hint
 from onert.ir.value import Value
 
 from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of
@@ -42,9 +43,9 @@ def between(first: Order, second: Order) -> Order:
 
 
 def moves_nothing(shape: tuple[int | None, ...], order: Order) -> bool:
-    """Whether dimensions other than 1 keep their order."""
-    moved = [axis for axis in order if shape[axis] != 1]
-    return moved == sorted(moved)
+    """Whether dimensions other than 1 keep their order, whatever the value of symbolic ones."""
+    kept = [axis for axis in order if not are_same(shape[axis], 1)]
+    return kept == sorted(kept)
 
 
 @frozen
@@ -264,7 +265,10 @@ def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | Non
 
 
 def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
-    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found."""
+    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found.
+
+    If sizes are symbolic, the costs of their current lengths decide: results are the same for any orders.
+    """
     improved = False
     for _ in range(_SWEEPS):
         before = dict(layouts.layout)
@@ -280,14 +284,14 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
 
 def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], int]:
     """The first orders found that lower the cost at a root (empty if there are none), and the steps used."""
-    if steps <= 0 or not layouts.cost(root, {}):
+    if steps <= 0 or not hint(layouts.cost(root, {})):
         return {}, 0
     used = 0
     for at, order in _seeds(layouts, root):
         changes, more = _spread(layouts, at, order, steps - used)
         used += more + 1
         changes, gain = _trimmed(layouts, changes)
-        if gain < 0:
+        if hint(gain) < 0:
             return changes, used
     return {}, used
 
@@ -348,6 +352,6 @@ def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Ord
     for at in reversed(changes):
         if len(kept) > 1:
             fewer = {k: v for k, v in kept.items() if k != at}
-            if layouts.cost_around((at,), fewer) < layouts.cost_around((at,), kept):
+            if hint(layouts.cost_around((at,), fewer)) < hint(layouts.cost_around((at,), kept)):
                 kept = fewer
     return kept, layouts.difference(kept)

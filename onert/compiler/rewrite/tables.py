@@ -41,8 +41,9 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
+from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import OneLengthError, is_symbolic
+from onert.ir.symbolic.trace import OneLengthError, hint, is_symbolic
 
 from .edit import Edit
 from .shape_arithmetic import EXACT
@@ -78,7 +79,7 @@ class Tables:
     """The tensors of a graph that lengths determine. `is_folded` says whether a program for one length would fold an
     operation on such types."""
 
-    def __init__(self, subgraph: Subgraph, is_folded: Callable[[CallTypes], bool]) -> None:
+    def __init__(self, subgraph: Subgraph, is_folded: Callable[[Op, CallTypes], bool]) -> None:
         self._subgraph = subgraph
         self._is_folded = is_folded
         self._producers: dict[int, tuple[int, CallTypes]] = {}
@@ -94,7 +95,7 @@ class Tables:
         operation = self._subgraph.operations[at]
         exact = _is_exact(operation.op, types)
         tabled = not exact or not self._inexact.keys().isdisjoint(operation.used)
-        if tabled and not self._would_fold(operation, types):
+        if tabled and not self._would_fold(operation, types, exact and not self._is_read_inexactly(at)):
             return False
         for out in operation.outputs:
             self._producers[out] = at, types
@@ -104,6 +105,20 @@ class Tables:
             elif not exact:
                 raise OneLengthError(f"{operation} has to be folded for each length separately")
         return True
+
+    def _is_read_inexactly(self, at: int) -> bool:
+        """Whether kernels might differ in what a program for one length might compute from the result as a constant."""
+        graph = self._subgraph
+        run, known = set(graph.inputs), set(graph.operations[at].outputs)
+        for operation in graph.operations:
+            if not run.isdisjoint(operation.used):
+                run.update(operation.outputs)
+            elif not known.isdisjoint(operation.used):
+                known.update(operation.outputs)
+                inputs = (None if i is None else graph.type(i) for i in operation.inputs)
+                if not _is_exact(operation.op, CallTypes(tuple(inputs), tuple(map(graph.type, operation.outputs)))):
+                    return True
+        return False
 
     def _is_known(self, operation: Operation) -> bool:
         """Determine how a result, and everything it is computed from, depends on positions; False if unknown."""
@@ -126,19 +141,23 @@ class Tables:
         for operand, at in self._inexact.items():
             edit.replace(at, *(self._gathered(edit, operand) if operand in needed else ()))
 
-    def _would_fold(self, operation: Operation, types: CallTypes) -> bool:
-        """Whether a program for one length would fold an operation and everything that it depends on."""
-        if not self._is_folded(types):
+    def _would_fold(self, operation: Operation, types: CallTypes, now: bool) -> bool:
+        """Whether a program for one length would fold an operation and everything that it depends on: for every length
+        that the trace is for, or just for the lengths of `now`.
+        """
+        known = set[int]() if now else self._folded
+        if not self._is_folded(operation.op, _now(types) if now else types):
             return False
         pending = list(operation.used)
         while pending:
             operand = pending.pop()
-            producer = None if operand in self._folded else self._producers.get(operand)
+            producer = None if operand in known else self._producers.get(operand)
             if producer is not None:
-                if not self._is_folded(producer[1]):
+                before = self._subgraph.operations[producer[0]]
+                if not self._is_folded(before.op, _now(producer[1]) if now else producer[1]):
                     return False
-                self._folded.add(operand)
-                pending += self._subgraph.operations[producer[0]].used
+                known.add(operand)
+                pending += before.used
         return True
 
     def _found(self, operation: Operation, types: CallTypes) -> Tabled | None:
@@ -236,9 +255,21 @@ def _is_exact(op: Op, types: CallTypes) -> bool:
     """Whether kernels are bit-identical to `evaluate`."""
     if not any(t is not None and t.dtype.is_float for t in (*types.inputs, *types.outputs)):
         return True  # integers never differ
+    if isinstance(op, Interpolate):
+        return op.interpolation is Interpolation.NEAREST  # moves elements
     rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
     once = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
     return isinstance(op, EXACT) and (once or not rounds)
+
+
+def _now(types: CallTypes) -> CallTypes:
+    """The types for the current lengths: a choice by these adds no condition."""
+    inputs = (None if t is None else _of_now(t) for t in types.inputs)
+    return CallTypes(tuple(inputs), tuple(map(_of_now, types.outputs)))
+
+
+def _of_now(type_: TensorType) -> TensorType:
+    return type_.with_shape(tuple(map(hint, static(type_.shape)))) if type_.is_static else type_
 
 
 def _dims(shape: tuple[int, ...]) -> Constant:

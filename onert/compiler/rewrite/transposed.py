@@ -52,7 +52,7 @@ class _Rewriter:
                 self.edit.remove(at)  # a transpose, written again wherever it is needed
                 continue
             self._write(at, operation)
-            if self.operations != [operation]:
+            if set(self.operations) != {operation}:  # a set compares no symbolic size with another
                 self.edit.replace(at, *self.operations)
         self.operations = []
         for kept in sorted(self.subgraph.kept):

@@ -35,11 +35,13 @@ class Trace:
 
     Every number has an index: first the lengths, then constants and results in order of creation. `values` are the
     numbers for the initial lengths, `most` those for the maximum lengths, `steps` are the index, function and argument
-    indices of each result, `conditions` the values that must be the same for other lengths.
+    indices of each result, `conditions` the values that must be the same for other lengths. `samples` are lengths for
+    which computations may be repeated (`cases.py`).
     """
 
-    def __init__(self, lengths: Sequence[int], most: Sequence[int]) -> None:
+    def __init__(self, lengths: Sequence[int], most: Sequence[int], samples: Sequence[Sequence[int]] = ()) -> None:
         self._count = len(lengths)
+        self.samples = samples
         self.values: list[Any] = list(lengths)
         self.most: list[Any] = list(most)
         self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
@@ -363,13 +365,6 @@ def are_same(a: Any, b: Any) -> bool:
 def has_symbols(array: Any) -> bool:
     """Whether any element of an object array is a symbolic number."""
     return any(map(is_symbolic, array.reshape(-1)))
-
-
-def settled(array: Any, dtype: Any) -> Any:
-    """An array of `dtype` in which symbolic elements are replaced by their values, which become conditions."""
-    if array.dtype != object or not has_symbols(array):
-        return array
-    return array.astype(dtype)
 
 
 def hint(number: _Number) -> _Number:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from attrs import frozen
 
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, Kernel, Val, View
@@ -33,13 +34,14 @@ class Columns(Value):
 
     `masked`: the columns end inside the last register of the tail. `vectors` is 0 if there is only a tail. `padded`:
     there is no tail; the last panel is computed like the others and masked when stored, so the same code serves any
-    number of columns.
+    number of columns. `open`: only the run knows the number of columns, so there is code for a last panel of any width.
     """
 
     vectors: int
     tail: int = 0
     masked: bool = False
     padded: bool = False
+    open: bool = False
 
     @property
     def widest(self) -> int:
@@ -71,8 +73,9 @@ class Tile(Value):
 def columns(n: int, widest: int, isa: Isa) -> Columns:
     """The cut of `n` columns into panels of at most `widest` registers."""
     lanes = isa.f32
+    if is_symbolic(n):
+        return Columns(widest, widest, masked=True, open=True)
     full, rest = divmod(n, widest * lanes)
-    # Code is generated for a tail, so that of a symbolic number becomes a plain one, and a condition of the program.
     return Columns(widest if full else 0, int(-(-rest // lanes)), rest % lanes != 0)
 
 
@@ -264,12 +267,25 @@ def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[P
         mask = k.mask(lanes, width - (vectors - 1) * lanes) if isinstance(width, Val) else None
         body(Panel(number, vectors, column, address, width, (*(None,) * (vectors - 1), mask)))
 
+    def narrower(vectors: int, left: Val) -> None:
+        if vectors == 1:
+            write(1, True)
+            return
+        with k.either(left > (vectors - 1) * lanes) as (then, otherwise):
+            with then:
+                write(vectors, True)
+            with otherwise:
+                narrower(vectors - 1, left)
+
     if tile.columns.padded:
         body(_padded(k, task, main, number, column))
     elif main and tail:
         with k.either((number + 1).eq(task.i64("panels"))) as (then, otherwise):
             with then:
-                write(tail, tile.columns.masked)
+                if tile.columns.open:
+                    narrower(tail, task.i64("n") - column)
+                else:
+                    write(tail, tile.columns.masked)
             with otherwise:
                 write(main, False)
     else:

@@ -300,8 +300,12 @@ class BroadcastTo(OnStored):
     @staticmethod
     def _shape(x: Shape, wanted: tuple[int, ...]) -> Shape:
         sv.checked_shape(wanted, "the shape")
-        fits = len(x) <= len(wanted) and all(
-            d in (None, 1, w) for d, w in zip(x, wanted[len(wanted) - len(x) :], strict=True)
+        fits = (
+            len(x) <= len(wanted)
+            and all(
+                (isinstance(d, int) and d == 1) or d in (None, w, 1)  # a symbolic size is first compared with its own
+                for d, w in zip(x, wanted[len(wanted) - len(x) :], strict=True)
+            )
         )
         require(fits, f"shape {shapes.text(x)} does not broadcast to {shapes.text(wanted)}")
         return wanted

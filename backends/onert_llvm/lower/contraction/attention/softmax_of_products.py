@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from functools import reduce
 
 from attrs import frozen
 
@@ -13,6 +14,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast, num_elements, static
+from onert.ir.symbolic.trace import hint, maximum
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.attention.attention_f32 import HIDDEN, MOST_ROWS, AttentionF32
 from onert_llvm.lower.command_builder import Lowering
@@ -154,7 +156,9 @@ def _pays(scores: Sequence[int]) -> bool:
     transposing the keys does not pay; with many more keys than rows, most keys are often hidden.
     """
     *batches, rows, keys = scores
-    return rows <= _FEW or keys >= 2 * rows or 4 * math.prod(batches) * rows * keys >= _MANY_BYTES
+    stored = 4 * math.prod(batches) * rows * keys
+    reasons = (_FEW - rows, keys - 2 * rows, stored - _MANY_BYTES)
+    return reduce(maximum, reasons) >= 0  # a single condition on symbolic sizes
 
 
 def _hides(subgraph: Subgraph, mask: int | None, scores: Sequence[int]) -> bool:
@@ -182,7 +186,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     batches = static(broadcast((query[:-2], keys[:-2])))
     sides = [query[:-2], keys[:-2], values[:-2], mask[0][:-2] if mask else ()]
     lengths = (m * size, count * size, count * value, mask[0][-2] * count if mask else 0)
-    rows = min(_TOGETHER, key=lambda n: (m // n * (n + 1.5) + m % n * 2.5, -n))
+    rows = min(_TOGETHER, key=lambda n: (hint(m) // n * (n + 1.5) + hint(m) % n * 2.5, -n))
     total = math.prod(batches)
     most = MOST_ROWS // rows * rows
     per_batch = -(-m // most)

@@ -1,0 +1,97 @@
+"""Models with several lengths serve random combinations of them with few programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from length_models import opened, weights
+
+import onert
+from onert.compiler.compiler import Compilation
+from onert.ir import DType, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.shape import broadcast
+from onert.ir.symbolic.cases import Cases, samples
+from onert.ir.symbolic.trace import Trace
+
+MOST_COMPILED = 3
+Shapes = Callable[[int, int], list[tuple[int, ...]]]
+
+
+def _attention(same: bool) -> Callable[[], Subgraphs]:
+    """Queries and keys, each behind a layer: those of one sequence, or of two."""
+
+    def made() -> Subgraphs:
+        b = Builder()
+        ends = [b.input(TensorType(DType.FLOAT32, (2, 4, 16)), name) for name in ("x" if same else "xy")]
+        queries, keys = (b.add(BatchMatMul(), each, b.constant(weights(16, 16))) for each in (ends[0], ends[-1]))
+        scores = b.add(BatchMatMul(adjoint_y=True), queries, keys)
+        return b.model([b.add(BatchMatMul(), b.add(Softmax(), scores), keys)])
+
+    return made
+
+
+MODELS: dict[str, tuple[Callable[[], Subgraphs], Shapes]] = {
+    "a batch of sequences": (_attention(same=True), lambda s, t: [(s, t, 16)]),
+    "queries and keys": (_attention(same=False), lambda s, t: [(2, s, 16), (2, t, 16)]),
+}
+
+
+@pytest.mark.parametrize(("model", "shapes"), MODELS.values(), ids=MODELS)
+def test_few_programs_serve_random_pairs_of_lengths_with_the_bits_of_programs_for_them_alone(
+    model: Callable[[], Subgraphs], shapes: Shapes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, made, before = opened(model()), list[Any](), Compilation.compiled
+
+    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
+        made.append(more)
+        return before(self, *given, **more)
+
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    pairs = np.random.default_rng(0).integers(3, 60, (40, 2), endpoint=True).tolist()
+    with monkeypatch.context() as patched:
+        patched.setattr(Compilation, "compiled", counted)
+        for pair in pairs:
+            execution.run([weights(*shape) for shape in shapes(*pair)])
+    assert len(made) <= MOST_COMPILED
+    for pair in (*pairs[::10], (3, 50), (50, 3), (15, 16)):
+        given = dict(zip("xy", (weights(*shape) for shape in shapes(*pair)), strict=False))
+        wanted = {name: array.shape for name, array in given.items()}
+        alone = onert.Execution(onert.compile(package, num_threads=1, input_shapes=wanted)).run(given)
+        for name, found in execution.run(given).items():
+            np.testing.assert_array_equal(found, alone[name], err_msg=str(pair))
+
+
+def test_a_symbolic_size_is_broadcast_against_1_without_a_condition() -> None:
+    trace = Trace([6, 1], [24, 24])
+    n, m = trace.lengths
+    assert broadcast([(m, 1), (1, n), (n,)]) == (m, n)
+    assert not trace.conditions
+
+
+def test_a_computation_has_a_result_for_each_case_and_a_number_that_says_where_it_applies() -> None:
+    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    (n,) = trace.lengths
+
+    def kind() -> str:
+        return "many" if n >= 16 else "several" if n > 1 else "one"
+
+    found = Cases(trace).run(kind, lambda _: True)
+    assert [result for result, _ in found] == ["many", "one", "several"]
+    for length, expected in ((1, "one"), (2, "several"), (15, "several"), (16, "many"), (40, "many")):
+        numbers = trace.at([length])
+        assert numbers is not None
+        assert [result for result, when in found if numbers[when.index]] == [expected]
+
+
+def test_a_computation_that_is_the_same_for_all_samples_keeps_its_conditions() -> None:
+    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    (n,) = trace.lengths
+    assert Cases(trace).run(lambda: n < 100, lambda _: True) == [(True, None)]
+    assert trace.at([99]) is not None
+    assert trace.at([100]) is None
