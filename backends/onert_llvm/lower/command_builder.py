@@ -165,7 +165,9 @@ class Lowering:
         """A constant array computed by a function of numbers, which may be symbolic: equal ones are computed once."""
         if not any(map(is_symbolic, numbers)):
             return self.constant(function(*numbers))
-        own = (function.func, function.args) if isinstance(function, partial) else function
+        own: Hashable = function
+        if isinstance(function, partial):
+            own = (function.func, function.args, *function.keywords.items())
         if (own, numbers) not in self._computed:
             made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
             self._computed[own, numbers] = self.deferred_constant(lambda: Computed(made, numbers))
