@@ -116,16 +116,21 @@ def test_packed_four_bit_elements_come_low_half_first() -> None:
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16], ids=str)
-def test_elements_of_scale_zero_are_zeros(dtype: DType) -> None:
+def test_the_scale_zero_is_accepted_for_constant_zeros_only(dtype: DType) -> None:
     """The converter writes this scale for the first state of an unrolled layer."""
 
     def unscaled(model: Any) -> None:
         model.subgraphs[0].tensors[0].quantization.scale = [0.0]
 
     types = CallTypes((TensorType(dtype, (3,), Quantization((0.5,), (0,))),), (TensorType(DType.FLOAT32, (3,)),))
-    elements = np.array([0, 100, -3], dtype.numpy)
-    model = _changed(litert.one_operator("DEQUANTIZE", ("DequantizeOptions", {}), types, {0: elements}), unscaled)
-    np.testing.assert_allclose(_run(model), np.zeros(3), atol=1e-30)
+
+    def model(elements: list[int]) -> bytes:
+        constant = np.array(elements, dtype.numpy)
+        return _changed(litert.one_operator("DEQUANTIZE", ("DequantizeOptions", {}), types, {0: constant}), unscaled)
+
+    np.testing.assert_array_equal(_run(model([0, 0, 0])), np.zeros(3))
+    with pytest.raises(ModelError, match="scale"):
+        _run(model([0, 100, -3]))
 
 
 def test_the_shape_signature_marks_unknown_dimensions() -> None:

@@ -18,7 +18,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 import onert
 from host.gated import squares
 from host.test_partitions_of_models import bits, inputs_of
-from host.test_sessions import running_sum
+from host.test_sessions import squared_sum
 from onert.host import DeviceConfig, DeviceLostError, HostConfig, HostManager, PartitionError
 from onert.host.devices.process import ProcessDevice
 from onert.ir import DType, Package, TensorType
@@ -102,7 +102,7 @@ def kill_in_flight(host: HostManager, name: str, x: np.ndarray, **more: Any) -> 
 
 def test_a_process_that_dies_in_a_request_loses_only_that_one_and_is_replaced(host: HostManager) -> None:
     device = process_of(host)
-    host.add_network("sum", running_sum())
+    host.add_network("sum", squared_sum())
     for turn in range(1, 4):
         assert squared(host) == SQUARES
         pid, future = kill_in_flight(host, "squares", X)
@@ -155,7 +155,7 @@ def test_the_state_of_a_sequence_dies_with_its_process_and_the_loss_is_reported(
         (found,) = host.run_network_blocking("sum", [np.float32([1])], sequence=sequence).values()
         return float(found[0])
 
-    host.add_network("sum", running_sum())
+    host.add_network("sum", squared_sum())
     assert [add("a") for _ in range(3)] == [1, 4, 9]
     assert [add("b"), add(None), add(None)] == [1, 1, 1]
     _, lost = kill_in_flight(host, "sum", np.float32([1]), sequence="a")

@@ -17,7 +17,7 @@ from shared_material import REPOSITORY
 import onert
 from host.gated import SQUARES, X, output, squares
 from host.test_partitions_of_models import bits, inputs_of
-from host.test_sessions import running_sum
+from host.test_sessions import squared_sum
 from onert.host import BatchConfig, ConfigurationError, DeviceConfig, DeviceLostError, HostConfig, HostManager
 from onert.ir import ExecutionError
 
@@ -135,7 +135,7 @@ def test_the_state_of_a_sequence_dies_with_its_node_and_the_loss_is_reported(clu
             add("a")
 
     with HostManager(TWO[:1]) as host:
-        host.add_network("sum", running_sum())
+        host.add_network("sum", squared_sum())
         assert [add("a") for _ in range(3)] == [1, 4, 9]
         (device,) = host.devices
         ray.kill(device._actors[0])  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from patience import PATIENCE
 
 from host.dividing import layers
 from host.gated import SQUARES, GatedDevice, X, output, squares
-from host.test_sessions import running_sum
+from host.test_sessions import squared_sum
 from onert.host import BatchConfig, DeviceConfig, DeviceLostError, HostConfig, HostManager
 from onert.host.device_manager import Result
 from onert.host.devices.process import ProcessDevice
@@ -124,7 +124,7 @@ def test_a_request_that_kills_its_device_does_not_fail_others_in_its_batch(stack
 def test_a_lost_run_of_a_sequence_is_reported_without_retrying() -> None:
     (device,) = devices(Losing(1))
     with HostManager([device]) as host:
-        host.add_network("n", running_sum())
+        host.add_network("n", squared_sum())
         with pytest.raises(DeviceLostError):
             host.run_network("n", [np.ones(1, np.float32)], sequence="a").result(PATIENCE)
         assert host.statistics().networks["n"].runs_retried == 0

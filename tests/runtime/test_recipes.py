@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.symbolic.instructions import instructions
-from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
+from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum
 
 FOUND = ("found", found, lambda n: [(1, 6, n, 3)])
 
@@ -205,7 +205,7 @@ def test_dividing_a_multiple_of_a_sum_by_the_sum_gives_a_constant() -> None:
 
 @pytest.mark.parametrize(
     ("use", "length"),
-    [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_object_array(n), int), 7)],
+    [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: _object_array(n).astype(int), 7)],
     ids=["a truth", "more room than was made", "longer than planned", "elements"],
 )
 def test_a_length_that_would_change_a_recorded_decision_is_excluded(use: Callable[[Any], object], length: int) -> None:

@@ -97,7 +97,7 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
         shape = _with_rows(shape, dtype, len(raw))
     type_ = TensorType(dtype, shape)
     shapes_ok(type_)
-    quantization = _quantization(table, type_, tables, buffers, details)
+    quantization = _quantization(table, type_, raw, tables, buffers, details)
     type_ = TensorType(dtype, shape, quantization)
     variable = bool(table.scalar(slot("Tensor", "is_variable"), "?", False))
     data = None
@@ -160,11 +160,11 @@ def _require_bytes(raw: Data, wanted: int, type_: TensorType) -> None:
 
 
 _LEAST_SCALE = np.finfo(np.float32).tiny
-"""Stands for the scale 0 that converters give tensors of zeros, such as the first state of an unrolled layer."""
+"""Stands for the scale 0 that converters give constant zeros, such as the first state of an unrolled layer."""
 
 
 def _quantization(
-    table: Table, type_: TensorType, tables: Sequence[Table], buffers: Buffers, details: Details
+    table: Table, type_: TensorType, raw: Data, tables: Sequence[Table], buffers: Buffers, details: Details
 ) -> Quantization | None:
     """The quantisation of an integer tensor; None if it has none."""
     found = table.table(slot("Tensor", "quantization"))
@@ -181,7 +181,8 @@ def _quantization(
         return None
     if type_.dtype in (DType.INT32, DType.INT64) and not np.all(np.isfinite(scales) & (scales > 0)):
         return None  # converters leave such scales on shapes and indices, where they are unused
-    scales = np.where(scales == 0, _LEAST_SCALE, scales)
+    if len(raw) and not scales.all() and not np.frombuffer(raw, np.uint8).any():
+        scales = np.where(scales == 0, _LEAST_SCALE, scales)
     if not len(zeros):
         zeros = np.zeros(len(scales), np.int64)
     if len(scales) == 1:

@@ -97,7 +97,7 @@ def multiply(
     m, row_bytes = rows
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
-    wide = widens(lowering.isa, m, bits)
+    wide = widens(lowering, m, bits)
     shape = Shape(m, n, taps * depth, integer=True, widened=wide)
     tile = lowering.tile((ByteTerms, pointwise, rest, how, bits, wide), shape)
     used = (*source.accesses, *after.accesses)

@@ -89,7 +89,7 @@ def _cut(
     columns, how = layer.outputs.scaled(lowering, taps if outliers is None else Filter(outliers.whole, 0), layer.part)
     packed = taps.values if outliers is None else outliers.bytes
     signed, apart = layer.outputs.signed, outliers is not None and len(outliers.beyond) > 0
-    wide = alone and not how.weight_zero_point and widens(lowering.isa, m, bits)
+    wide = alone and not how.weight_zero_point and widens(lowering, m, bits)
     code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, apart, wide)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True, widened=wide))
     product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits, widened=wide, beside=layer.rooms)

@@ -43,9 +43,9 @@ class ByteProduct:
     rooms: tuple[Access, ...] = ()
 
 
-def widens(isa: Isa, m: int, bits: int = 8) -> bool:
+def widens(lowering: Lowering, m: int, bits: int = 8) -> bool:
     """Whether the rows of a product of `m` rows and weights of `bits` are widened before they are multiplied."""
-    return isa.widens_bytes and bits == 8 and hint(m) >= _LEAST_ROWS
+    return lowering.isa.widens_bytes and not lowering.compact and bits == 8 and hint(m) >= _LEAST_ROWS
 
 
 def byte_product(

@@ -38,7 +38,9 @@ class PackBytes(Value):
         with k.loop(end, begin) as t:
             matrix, panel = t // panels, t % panels
             width = k.index(widest)
-            if self.columns.vectors and tail:
+            if self.columns.open:
+                width = ((n + lanes - 1) // lanes - panel * widest).min(widest)
+            elif self.columns.vectors and tail:
                 width = (panel + 1).eq(panels).select(k.index(tail), width)
             source = k.view(task.view("y", I8, 1)[matrix * depth * n].address, I8, n, 1)
             start = task.view("start", I32, task.i64("columns"), 1)[matrix]

@@ -181,7 +181,7 @@ def multiply(
     pointwise, rest = geometry is None or geometry.pointwise, depth % lowering.isa.group
     source = lowering.type(x)
     signed = source.dtype is DType.INT8
-    wide = widens(lowering.isa, m)
+    wide = widens(lowering, m)
     shape = Shape(m, n, taps * depth, integer=True, widened=wide)
     tile = lowering.tile((ByteTerms, pointwise, rest, signed, how, wide), shape)
     product = byte_product(lowering, m, weights, tile, row_bytes, widened=wide)
