@@ -24,6 +24,9 @@ stored for a transform.
 SPLITS = (1, 2, 4)
 """The numbers of accumulators that a tile of floats may have per sum, so that additions do not wait for one another."""
 
+_BY_LOAD = 1 / 6
+"""The part of the cost of broadcasting a row if a load does it."""
+
 _MUCH_FASTER = 0.9
 """The maximum relative time of products with half registers: they need code of their own."""
 
@@ -43,9 +46,10 @@ def block_cycles(
     """Cycles of one tile of `k` steps: limited by the processor's products per cycle, by reading panels, and by the
     latency of dependent additions; each float sum has `split` accumulators.
 
-    Overheads of tiles and steps were fitted to measurements. Rows of bytes are broadcast first, unless `widened`.
+    Overheads of tiles and steps were fitted to measurements. Rows of bytes are broadcast first; if `widened`, by their
+    loads.
     """
-    rate, more = (cpu.dots, 0.0 if widened else cpu.spread) if integer else (cpu.products, 0.0)
+    rate, more = (cpu.dots, cpu.spread * (_BY_LOAD if widened else 1)) if integer else (cpu.products, 0.0)
     least = cpu.latency / 2 if integer else max(cpu.latency / split, cpu.float_panel * vectors)
     products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, least)
     begin, of_row, of_sum = (cpu.block, 0.0, 0.0) if integer else cpu.float_block
