@@ -76,7 +76,7 @@ def columns(n: int, widest: int, isa: Isa) -> Columns:
     if is_symbolic(n):
         return Columns(widest, widest, masked=True, open=True)
     full, rest = divmod(n, widest * lanes)
-    return Columns(widest if full else 0, int(-(-rest // lanes)), rest % lanes != 0)
+    return Columns(widest if full else 0, -(-rest // lanes), rest % lanes != 0)
 
 
 LINE = 64

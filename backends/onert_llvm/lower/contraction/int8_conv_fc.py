@@ -82,7 +82,8 @@ def _cut(
     alone: bool = True,
 ) -> tuple[ByteProduct, Requantize, bool]:
     """A product of `m` rows and a filter `[taps, k, n]` of `bits` with its target, its requantisation, and whether it
-    has outliers; there are none unless taps are `straight`, that is contiguous.
+    has outliers; there are none unless taps are `straight`, that is contiguous. Rows are widened only if the layer is
+    `alone`: groups that write shared memory could not be merged into one command.
     """
     count, depth, n = taps.values.shape
     outliers = split(taps.values, taps.zero, lowering.isa.group) if straight and bits == 8 else None
