@@ -173,10 +173,15 @@ class InnerGraph:
         self.graph = graph
         self.places = dict(places)
         self.size = 0
+        (self._room,) = lowering.scratch(0)
 
     def commands(self, at: int) -> Commands:
         """The graph's commands, as part of operation `at` of the outer graph."""
         return self._moved(self._lowered(), at)
+
+    def _scratch(self, offset: int) -> Pointer:
+        """A place in the outer operation's scratch memory."""
+        return evolve(self._room.pointer, offset=self._room.pointer.offset + offset)
 
     def _place(self, groups: Sequence[Group]) -> None:
         """Assign scratch memory to computed operands that are stored, by their lifetimes."""
@@ -188,9 +193,7 @@ class InnerGraph:
         made = [o for operation in self.graph.operations for o in operation.outputs if o not in skipped]
         alive = lifetimes(self.graph, [(operand,) for operand in made], when)
         found = arranged([max(self.graph.type(operand).nbytes, 1) for operand in made], alive, _ALIGNMENT, order=alive)
-        self.places |= {
-            o: Pointer(Area.SCRATCH, self.lowering.team, at) for o, at in zip(made, found.offsets, strict=True)
-        }
+        self.places |= {o: self._scratch(at) for o, at in zip(made, found.offsets, strict=True)}
         self.size = found.size
 
     def _lowered(self) -> Lowered:
@@ -198,8 +201,9 @@ class InnerGraph:
         graph = self.graph
         groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
-        settings = evolve(self.lowering.settings, num_threads=self.lowering.threads)
-        inner = Lowering(graph, self.lowering.isa, settings, compact=self.lowering.compact)
+        outer = self.lowering
+        inner = Lowering(graph, outer.isa, outer.settings, compact=outer.compact)
+        inner.threads = outer.threads
         for group in groups:
             inner.begin(group.operations[0])
             self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
@@ -215,7 +219,7 @@ class InnerGraph:
             if pointer.area is Area.CONSTANT:
                 base = constants[pointer.index]
             elif pointer.area is Area.SCRATCH:
-                base = Pointer(Area.SCRATCH, self.lowering.team, room)
+                base = self._scratch(room)
             elif pointer.area is Area.REPORT:
                 base = reports
             else:
