@@ -1,13 +1,21 @@
-"""Large tables run each row on one target per register width, in turn, the largest on one target; the rest is long."""
+"""Large tables run each row on one target per register width, in turn, the largest on one target; the rest is long.
+
+In all tests, lowered commands declare the memory they touch.
+"""
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from onert_llvm.command.command import Lowered
+from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.target.isa import Isa
 
+from .accesses import check
 from .natively import by_width, in_turn
 
 LARGE = 12
@@ -33,3 +41,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 for item in row_items:
                     if item not in now:
                         item.add_marker(pytest.mark.long)
+
+
+@pytest.fixture(autouse=True)
+def accesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = Lowering.finish
+
+    @wraps(finish)
+    def checked(lowering: Lowering, *made: Any) -> Lowered:
+        lowered = finish(lowering, *made)
+        check(lowered, lowering.subgraph, lowering.callers)
+        return lowered
+
+    monkeypatch.setattr(Lowering, "finish", checked)

@@ -14,9 +14,11 @@ from verdict import Alone
 
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
+from onert.compiler import Options
 from onert.compiler.legalize.legalize import Support, legalize
-from onert.ir import CallTypes, Op, Operation, Subgraph, TensorType, evaluate
-from onert.ir.analysis.model_inference import infer_alone
+from onert.compiler.pipeline import optimize
+from onert.ir import CallTypes, Op, Operation, Subgraph, Subgraphs, TensorType, evaluate
+from onert.ir.analysis.model_inference import infer_alone, infer_model
 from onert.ir.builder import Builder
 from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
@@ -97,6 +99,12 @@ def why_not(subgraph: Subgraph) -> str | None:
 def _unsupported(subgraph: Subgraph) -> str | None:
     found = (BACKEND.supports(o, subgraph.types(o)) for o in subgraph.operations)
     return next((reason for reason in found if reason is not None), None)
+
+
+def enclosed(graphs: Sequence[Subgraph]) -> Subgraph:
+    """The first graph, with the graphs it calls enclosed in its operations."""
+    model = infer_model(Subgraphs(tuple(graphs)), 0)
+    return optimize(model[0], Options(), model, lambda operation, types: True)
 
 
 def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:

@@ -12,10 +12,7 @@ from control.loops import ONE, collatz, fibonacci, floats, loop, one_more, runni
 
 import onert
 from onert.backend import Settings
-from onert.compiler import Options
-from onert.compiler.pipeline import optimize
 from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, TensorType
-from onert.ir.analysis.model_inference import infer_model
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.control_flow.enclosed import run
@@ -28,18 +25,12 @@ from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import assert_close, natively, sequence_of, why_not
+from .natively import assert_close, enclosed, natively, sequence_of, why_not
 
 CONTEXT: Any = object()
 """Stands for the context, which operations with enclosed graphs do not use."""
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
-
-
-def enclosed(graphs: Sequence[Subgraph]) -> Subgraph:
-    """The first graph, with the graphs it calls enclosed in its operations."""
-    model = infer_model(Subgraphs(tuple(graphs)), 0)
-    return optimize(model[0], Options(), model, lambda operation, types: True)
 
 
 def _number(value: int) -> Array:
