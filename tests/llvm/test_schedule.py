@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert_llvm.kernels.contraction.register_tile import Columns, columns
+from onert_llvm.kernels.contraction.register_tile import LINE, Columns, columns
 from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import room
 from onert_llvm.schedule.cost_model import (
@@ -164,3 +164,15 @@ def test_a_thread_s_scratch_memory_has_the_same_offset_for_layers_of_all_sizes(i
     assert {scratch_stride(size, threads, isa) for size in (1, 1000, cache)} == {cache}
     assert scratch_stride(cache + 1, threads, isa) == 2 * cache
     assert scratch_stride(1000, 1, isa) == 1000
+
+
+@ISAS
+@pytest.mark.parametrize("n", [16, 64, 1000])
+@pytest.mark.parametrize("k", [256, 4096])
+def test_a_single_row_prefetches_as_many_bytes_as_a_step_reads(isa: Isa, n: int, k: int) -> None:
+    tile = product_tile(1, n, k, evolve(isa, processor="AuthenticAMD 26 : "))
+    if tile.stream:
+        read = tile.columns.widest * tile.split * isa.f32 * 4
+        assert read <= tile.ahead * LINE < read + LINE
+    else:
+        assert tile.ahead == 0

@@ -306,8 +306,8 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns, split: int) -> Tile:
     # A padded tile prefetches in any case, so that short products share the code of long ones.
     small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
     none = shape.integer or small or (once and not stream)
-    ahead = 0 if none else wide if once else min(4, -(-wide // blocks))
-    return Tile(mr, cut, split, ahead * split, stream if ahead else 0)
+    ahead = 0 if none else -(-wide * split * 4 * isa.f32 // (LINE * blocks))
+    return Tile(mr, cut, split, ahead if once else min(4, ahead), stream if ahead else 0)
 
 
 def run_tile(m: int, n: int, isa: Isa) -> Tile:

@@ -376,17 +376,15 @@ def _row_blocks(
         m = group.min(last - tile.mr)
         ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
-            ahead = k.view(k.view(panel.address, I8, 1)[tile.stream].address, I8, LINE * panel.vectors, LINE)
+            step = 4 * k.isa.f32 * panel.vectors
+            ahead = k.view(k.view(panel.address, I8, 1)[tile.stream].address, I8, step, LINE)
         body(Block(k, m, tile.mr, 1, panel, ahead, tile.ahead))
 
 
 def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:
-    """The next panel's lines, by step and number, for the block after `done` rows; past its end, its first line.
-
-    Each block has as many steps as a register of columns has lines in the panel.
-    """
-    size = task.i64("panel_bytes")
-    offset = done * (size // (tile.mr * tile.columns.widest)) * tile.ahead
+    """The next panel's lines, by step and number, for the block after `done` rows; past its end, its first line."""
+    size, step = task.i64("panel_bytes"), 4 * k.isa.f32 * tile.columns.widest * tile.split
+    offset = done // tile.mr * (size // step) * (LINE * tile.ahead)
     some = offset < size
     place = some.select(k.view(following, I8, 1)[offset].address, following)
     line = some.select(k.index(LINE), k.index(0))
