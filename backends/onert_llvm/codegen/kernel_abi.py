@@ -9,6 +9,8 @@ specs give the same code.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -28,6 +30,7 @@ class Task(ByIdentity):
     k: Kernel
     layout: TaskLayout
     _read: dict[tuple[Block, str, Type], Val] = field(factory=dict, init=False, repr=False)
+    _before: list[Block] = field(factory=list, init=False, repr=False)
 
     def ptr(self, name: str) -> Val:
         return self._slot(name, PTR)
@@ -54,11 +57,20 @@ class Task(ByIdentity):
 
     def _slot(self, name: str, t: Type) -> Val:
         """The value of a slot, read once per basic block, since slots never change."""
-        at = (self.k.b.block, name, t)
+        block = self._before[-1] if self._before else self.k.b.block
+        at = (block, name, t)
         if at not in self._read:
-            here = self.k.view(self.k.arg("task"), I64, 1)[self.layout.slot(name)]
-            self._read[at] = View(here.b, here.base, t, ()).load(align=8)
+            with self.k.b.at(block):
+                here = self.k.view(self.k.arg("task"), I64, 1)[self.layout.slot(name)]
+                self._read[at] = View(here.b, here.base, t, ()).load(align=8)
         return self._read[at]
+
+    @contextmanager
+    def read_before(self) -> Iterator[None]:
+        """Read what the following code, for example a loop, needs of the slots before it, in the current block."""
+        self._before.append(self.k.b.block)
+        yield
+        self._before.pop()
 
 
 class Algorithm(Protocol):

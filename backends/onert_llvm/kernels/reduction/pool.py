@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from operator import or_
 
@@ -67,7 +67,7 @@ class Pool(Value):
                     value = reduce(or_, taps).select(float("nan"), value)
                 target[out + x, c].store(elements.finish(k, task, value, divisor), mask)
 
-        each_strip(k, task, begin, end, s, memory, body)
+        each_strip(k, task, begin, end, s, memory, lambda out, pixels: partial(body, out, pixels))
 
 
 @frozen

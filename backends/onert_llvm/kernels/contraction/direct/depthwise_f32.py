@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -10,7 +12,7 @@ from onert_llvm.irbuilder import F32, I32, Kernel, Val
 from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 
-from .depthwise_strip import Pixels, Row, Strip, each_strip
+from .depthwise_strip import Each, Pixels, Row, Strip, each_strip
 
 
 @frozen
@@ -19,28 +21,32 @@ class StripsF32(Value):
 
     strip: Strip
     epilogue: Epilogue = PLAIN
+    apart: ClassVar[bool] = False
 
     @property
     def slots(self) -> tuple[str, ...]:
         return ("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            self._store(k, task, self._sums(k, task, pixels, c, mask), out, c, mask)
+        def body(out: Val, pixels: Pixels) -> Each:
+            width = task.i64("ldc")
+            target = k.view(task.view("c", F32, width, 1)[out].address, F32, width, 1)
+            others = {n: v[out] for n, v in row_windows(k, task, self.epilogue.matrices).items()}
+            rows = {n: k.view(v.address, F32, task.i64(f"{n}_stride"), 1) for n, v in others.items()}
 
-        each_strip(k, task, begin, end, self.strip, F32, body)
+            def each(c: Val, mask: Val | None) -> None:
+                given = self.epilogue.given(task, k.isa.f32)
+                for x, value in enumerate(self._sums(k, task, pixels, c, mask)):
+                    places = {n: v[x, c] for n, v in rows.items()}
+                    target[x, c].store(self.epilogue.apply(k, task, value, c, places, mask, given), mask)
+
+            return each
+
+        each_strip(k, task, begin, end, self.strip, F32, body, self.apart)
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         """The sums of a strip's outputs, for a register of channels starting at `c`."""
         raise NotImplementedError
-
-    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
-        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
-        others = row_windows(k, task, self.epilogue.matrices)
-        given = self.epilogue.given(task, k.isa.f32)
-        for x, value in enumerate(acc):
-            rows = {n: v[out + x, c] for n, v in others.items()}
-            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask, given), mask)
 
 
 @frozen
@@ -49,6 +55,8 @@ class DepthwiseF32(StripsF32):
 
     A filter is read once per strip of outputs, and so is a pixel that several of their windows contain.
     """
+
+    apart = True
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip = k.isa.f32, self.strip

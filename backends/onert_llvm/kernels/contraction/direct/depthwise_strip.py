@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from operator import and_
 
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
@@ -130,12 +132,41 @@ class Pixels:
         return Row(self.strip, pixels, beside, self.across, self.task.i64("in_w"))
 
 
-Body = Callable[[Val, Pixels, Val, Val | None], None]
-"""Emits the outputs from number `out` on: (out, pixels, channel, mask)."""
+@frozen(eq=False)
+class InnerPixels(Pixels):
+    """Pixels that are all inside of the picture."""
+
+    _rows: View = field(init=False)
+
+    @_rows.default
+    def _from_the_first(self) -> View:
+        """Their places, computed once for all channels."""
+        first, apart = self.image[self.top, self.left].address, self.image.strides[0] * self.task.i64("dilation_h")
+        return self.k.view(first, self.image.element, apart, self.task.i64("pixel"), 1)
+
+    def each_row(self, channel: Val, body: Callable[[Val, Row], None]) -> None:
+        k, height = self.k, self.strip.window[0]
+        rows = k.view(self._rows[0, 0, channel].address, self.image.element, *self._rows.strides)
+        if height <= _MOST_UNROLLED:
+            for row in range(height):
+                body(k.index(row), self._row(rows[row], channel))
+        else:
+            with k.loop(height) as tap:
+                body(tap, self._row(rows[tap], channel))
 
 
-def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: Type, body: Body) -> None:
-    """Emit the loops around `body`; work tiles are output rows through all images, chunk by chunk."""
+Each = Callable[[Val, Val | None], None]
+"""Emits a strip's outputs for a register of channels: (first channel, mask)."""
+Body = Callable[[Val, Pixels], Each]
+"""Prepares the outputs from a number on."""
+
+
+def each_strip(
+    k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: Type, body: Body, apart: bool = False
+) -> None:
+    """Emit the loops around `body`; work tiles are output rows through all images, chunk by chunk. If set `apart`,
+    strips inside of the picture have code of their own, without tests.
+    """
     width = task.i64("out_w")
     with k.loop(end, begin) as tile:
         line, span = _span(k, task, strip, tile)
@@ -146,8 +177,19 @@ def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, elemen
             x = group.min(width - strip.across)
             left = x * strip.stride - task.i64("pad_w")
             across = {strip.columns[i]: left + strip.columns[i] for i in strip.outer}
-            pixels = Pixels(k, task, strip, rows, top, left, y * width + x, across)
-            _channels(k, strip, line * width + x, pixels, span, body)
+            channels = partial(_channels, k, strip, span, line * width + x, body)
+            at = (rows, top, left, y * width + x)
+            if not apart:
+                channels(Pixels(k, task, strip, *at, across))
+                return
+            bottom = top + task.i64("dilation_h") * (strip.window[0] - 1)
+            right = left + (strip.columns[-1] + strip.together - 1)
+            ends = ((top, "in_h"), (bottom, "in_h"), (left, "in_w"), (right, "in_w"))
+            with k.either(reduce(and_, (at.ult(task.i64(size)) for at, size in ends))) as (inner, outer):
+                with inner, task.read_before():
+                    channels(InnerPixels(k, task, strip, *at, {}))
+                with outer, task.read_before():
+                    channels(Pixels(k, task, strip, *at, across))
 
 
 def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:
@@ -161,11 +203,11 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
     return begin + rest % lines, (first, (first + task.i64("chunk")).min(task.i64("channels")))
 
 
-def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:
-    (start, channels), lanes = span, strip.lanes or k.isa.f32
+def _channels(k: Kernel, strip: Strip, span: tuple[Val, Val], out: Val, body: Body, pixels: Pixels) -> None:
+    (start, channels), lanes, each = span, strip.lanes or k.isa.f32, body(out, pixels)
     if strip.masked:
-        body(out, pixels, start, k.mask(k.isa.f32, channels))
+        each(start, k.mask(k.isa.f32, channels))
         return
     mask = None if lanes == k.isa.f32 else k.mask(k.isa.f32, k.index(lanes))
     with k.loop(channels, start, step=lanes) as c:
-        body(out, pixels, c.min(channels - lanes), mask)
+        each(c.min(channels - lanes), mask)
