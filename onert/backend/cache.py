@@ -348,15 +348,13 @@ class Cache(Value):
         return sum(self._remove(self._path(key)) for key in chosen)
 
     def _scan(self) -> Iterator[Entry]:
-        try:
-            found = list(os.scandir(self.directory))
-        except OSError:
-            return
-        for item in found:
-            with contextlib.suppress(OSError):  # another process removed it meanwhile
-                if item.name.endswith(".onert") and item.is_file():
-                    status = item.stat()
-                    yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
+        """The entries in the directory's order, read as far as they are asked for."""
+        with contextlib.suppress(OSError), os.scandir(self.directory) as found:
+            for item in found:
+                with contextlib.suppress(OSError):  # another process removed it meanwhile
+                    if item.name.endswith(".onert") and item.is_file():
+                        status = item.stat()
+                        yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
 
     def evict(self) -> None:
         """Remove entries beyond the limits: first expired ones, then, if the total exceeds the limit, the least

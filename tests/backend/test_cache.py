@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,26 @@ def test_a_stored_entry_is_loaded(tmp_path: Path) -> None:
     assert loaded is not None
     assert bytes(loaded) == b"code" * 1000
     assert loaded.readonly
+
+
+def test_whether_there_are_entries_is_known_without_reading_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, seen = Cache(tmp_path / "cache"), list[str]()
+    assert not cache.has_entries
+    for number in range(50):
+        cache.store(Cache.key(str(number)), b"code")
+    scandir = os.scandir
+
+    @contextmanager
+    def noted(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scandir(folder) as found:
+            yield (seen.append(item.name) or item for item in found)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    assert cache.has_entries
+    assert len(seen) == 1
+    assert len(cache.entries()) == 50
 
 
 def test_keys_of_equal_concatenations_differ() -> None:
