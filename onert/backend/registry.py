@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 from onert.ir import BackendError, OnertWarning
 from onert.ir.process import imports
 from onert.ir.process.cached import cached
 
 from .backend import API_VERSION, Backend
+from .cache import is_settled
 
 GROUP = "onert.backends"
 ALWAYS = ("builtin", "reference")
@@ -21,7 +26,27 @@ OWN = {"builtin": "onert_builtin:Builtin", "reference": "onert_reference:Referen
 
 
 def available() -> Mapping[str, tuple[str, ...]]:
-    """The import paths of the installed backends by name, none imported; several paths for a name are a clash."""
+    """The import paths of the installed backends by name, none imported; several paths for a name are a clash.
+
+    They are looked for again when a folder on the path has changed, as an installation changes it.
+    """
+    folders = tuple((folder, _changed(folder)) for folder in sys.path)
+    if all(map(is_settled, (changed for _, changed in folders))):
+        return _available(folders)
+    return _available.__wrapped__(folders)
+
+
+def _changed(folder: str) -> int:
+    """When a folder or archive was last changed, in nanoseconds since the epoch; 0 if there is none."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _available(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, tuple[str, ...]]:
+    """Cached because reading what all packages declare takes ten milliseconds."""
     import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only needed if a plugin is named
 
     found: dict[str, tuple[str, ...]] = {}
@@ -29,7 +54,7 @@ def available() -> Mapping[str, tuple[str, ...]]:
         others = found.get(entry.name, ())
         if entry.value not in others:  # the same package may be on the path twice
             found[entry.name] = (*others, entry.value)
-    return found
+    return MappingProxyType(found)
 
 
 class _Installed:

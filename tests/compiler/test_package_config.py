@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,9 +105,12 @@ def test_the_user_may_name_import_paths(variable: str) -> None:
     assert "pkg.mine:Backend" in str(options)
 
 
-def test_an_installed_plugin_may_be_named_but_not_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = (EntryPoint("acme", "onert_acme:Acme", "onert.backends"), EntryPoint("a:b", "x:y", "onert.backends"))
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: installed)
+def test_an_installed_plugin_may_be_named_but_not_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "acme-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[onert.backends]\nacme = onert_acme:Acme\na:b = x:y\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     assert package_options({"BACKENDS": "acme"}) == {"backends": ("acme",)}
     for name in ("onert_acme:Acme", "a:b"):
         with pytest.raises(ModelError, match="expected an installed backend"):

@@ -94,6 +94,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     return make
 
 
+def test_backends_are_found_when_their_packages_are_installed_later(install: Callable[..., None]) -> None:
+    for number in range(3):
+        install(f"later_{number}", good(f"later_{number}"), **{f"later_{number}": "Made"})
+        assert f"later_{number}" in available()
+        assert f"later_{number + 1}" not in available()
+
+
 def good(name: str, more: str = "") -> str:
     """The code of a backend that supports nothing."""
     return f"""
