@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from unittest.mock import patch
 
@@ -120,14 +121,29 @@ def kernels(subgraph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]
 
 
 def natively(
-    subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
+    subgraph: Subgraph,
+    inputs: Sequence[Array],
+    isa: Isa,
+    threads: int = 1,
+    runs: int = 1,
+    precision: str = "exact",
+    compact: bool = False,
 ) -> list[Array]:
-    """The outputs of a natively run subgraph; all tensors, packed constants and scratch memory end at guard pages."""
-    return natively_legalized(legal(subgraph), inputs, isa, threads, runs, precision)
+    """The outputs of a natively run subgraph; all tensors, packed constants and scratch memory end at guard pages.
+
+    If `compact`, it is lowered as for a bundle.
+    """
+    return natively_legalized(legal(subgraph), inputs, isa, threads, runs, precision, compact)
 
 
 def natively_legalized(
-    subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
+    subgraph: Subgraph,
+    inputs: Sequence[Array],
+    isa: Isa,
+    threads: int = 1,
+    runs: int = 1,
+    precision: str = "exact",
+    compact: bool = False,
 ) -> list[Array]:
     """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel."""
     reason = _unsupported(subgraph)
@@ -149,6 +165,7 @@ def natively_legalized(
     with (
         patch.object(command_builder, "aligned", _fenced),
         patch.object(generation, "target", lambda _name, _precision: isa),
+        patch.object(generation, "lowered", partial(generation.lowered, compact=compact)),
     ):
         kernel = BACKEND.generate(sequence, settings)
     with patch.object(native_kernel, "zeros", _room):

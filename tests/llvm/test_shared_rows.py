@@ -76,6 +76,22 @@ def test_branches_with_one_input_quantise_its_images_once(isa: Isa, images: int)
 
 
 @ISAS
+@pytest.mark.parametrize(("window", "groups"), [(3, 1), (3, 2), (5, 4)])
+def test_compact_branches_leave_the_bytes_that_they_share(isa: Isa, window: int, groups: int) -> None:
+    b, rng = Builder(), np.random.default_rng(0)
+    x = b.input(TensorType(DType.FLOAT32, (1, 8, 9, 32)))
+    found = []
+    for size, count in ((1, 1), (window, groups)):
+        w = rng.integers(-127, 128, (32, size, size, 32 // count)).astype(np.int8)
+        scales = Quantization(tuple(0.01 + 0.001 * i for i in range(32)), (0,) * 32, 0)
+        found.append(b.add(Conv2D(Padding.SAME), x, b.constant(w, quantization=scales)))
+    graph = b.subgraph(found)
+    assert kernels(graph, isa, compact=True)["quantize_dynamic"] == 1
+    given = rng.standard_normal((1, 8, 9, 32)).astype(np.float32)
+    assert_close(natively(graph, [given], isa, compact=True), evaluated(graph, [given]), tolerance=0.0)
+
+
+@ISAS
 def test_layers_with_different_quantisation_do_not_share_it(isa: Isa) -> None:
     b = Layers()
     x = b.input(TensorType(DType.FLOAT32, (ROWS, FEATURES)))

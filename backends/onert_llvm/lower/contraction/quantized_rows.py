@@ -84,7 +84,7 @@ def quantize_once(
     what = ("bytes", x, items, channels, asymmetric)
     found: Quantized | None = lowering.retained(what)
     if found is not None:
-        return evolve(found, more=lowering.scratch(*more))
+        return evolve(found, more=lowering.scratch(*more, beside=found.accesses))
     made = quantize(lowering, at, x, items, channels, asymmetric, *more)
     kind, uses = type(lowering.operation(at).op), lowering.subgraph.uses[x]
     others = [i for i in uses if i > at and type(lowering.operation(i).op) is kind]
