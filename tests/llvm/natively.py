@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from unittest.mock import patch
@@ -25,8 +25,10 @@ from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
 from onert_llvm.runtime import native_kernel
+from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.target.isa import Isa, runnable
 
+from . import replay
 from .harness import Array, guarded
 
 T = TypeVar("T")
@@ -145,7 +147,10 @@ def natively_legalized(
     precision: str = "exact",
     compact: bool = False,
 ) -> list[Array]:
-    """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel."""
+    """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel.
+
+    With several threads, the commands are also replayed one by one, and results must be the same.
+    """
     reason = _unsupported(subgraph)
     assert reason is None, reason
     settings = Settings(num_threads=threads, target=isa.name, precision=precision)
@@ -170,9 +175,23 @@ def natively_legalized(
         kernel = BACKEND.generate(sequence, settings)
     with patch.object(native_kernel, "zeros", _room):
         call = kernel.bind(Tensors(tensors), NOTHING)
-    for _ in range(runs):
+    expected = _replayed(kernel, subgraph, tensors) if threads > 1 else None
+    for number in range(runs):
         call()
+        if number == 0 and expected is not None:
+            assert [tensors[i].array.tobytes() for i in subgraph.outputs] == expected
     return [tensors[i].array for i in subgraph.outputs]
+
+
+def _replayed(kernel: NativeKernel, subgraph: Subgraph, tensors: Mapping[int, Tensor]) -> list[bytes]:
+    """The outputs of a replay; the tensors are left as they were."""
+    before = {i: tensor.array.copy() for i, tensor in tensors.items()}
+    with patch.object(native_kernel, "runner", replay.runner), patch.object(native_kernel, "zeros", _room):
+        kernel.bind(Tensors(tensors), NOTHING)()
+    outputs = [tensors[i].array.tobytes() for i in subgraph.outputs]
+    for i, array in before.items():
+        tensors[i].array[...] = array
+    return outputs
 
 
 def _fenced(array: Array) -> Array:
