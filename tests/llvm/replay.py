@@ -76,26 +76,29 @@ class Replay:
         return not slots[0] or bool(_ASK(self._kernel.pool[JUMP.symbol])(*slots))
 
     def _pieces(self, command: Command, bound: BoundCommands, at: int) -> None:
-        """Run the pieces of a command; if threads have memory of their own, each with only that declared."""
+        """Run the pieces of a command, the last one first; those of one thread after another if each thread has memory
+        of its own, of which only that thread's is declared then."""
         code, task, tiles, pieces = (int(bound._rows[at, word]) for word in range(4))
-        entry, room = ENTRY(code), _room(command, bound, at)
+        entry, room, threads = ENTRY(code), _room(command, bound, at), self._kernel.threads
 
-        def run(piece: int) -> None:
-            entry(task, piece * tiles // pieces, (piece + 1) * tiles // pieces, piece % self._kernel.threads)
+        def run(own: Sequence[int]) -> None:
+            for piece in reversed(own):
+                entry(task, piece * tiles // pieces, (piece + 1) * tiles // pieces, (-1 - piece) % threads)
 
-        def own(piece: int, rooms: Pointer, nbytes: int) -> Iterator[Access]:
+        def declared(thread: int, rooms: Pointer, nbytes: int) -> Iterator[Access]:
             for access in command.accesses:
                 if access.write and access.pointer == rooms:
-                    offset = rooms.offset + piece % self._kernel.threads * nbytes
+                    offset = rooms.offset + thread * nbytes
                     assert offset + nbytes <= rooms.offset + access.nbytes
                     access = Access(evolve(rooms, offset=offset), nbytes, True)
                 yield access
 
         if room is None:
-            self._alone(command, lambda: [run(piece) for piece in reversed(range(pieces))])
+            self._alone(command, lambda: run(range(pieces)))
             return
-        for piece in reversed(range(pieces)):
-            self._alone(evolve(command, accesses=tuple(own(piece, *room))), lambda piece=piece: run(piece))
+        for thread in range(threads):
+            own = evolve(command, accesses=tuple(declared(thread, *room)))
+            self._alone(own, lambda thread=thread: run(range(threads - 1 - thread, pieces, threads)))
 
     def _alone(self, command: Command, run: Callable[[], object]) -> None:
         """Run a command, with the bits of all that it does not declare inverted meanwhile."""
