@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onert.compiler.settings.config_keys import PRECISIONS
 from onert.ir import DType, Subgraph, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
@@ -69,6 +70,14 @@ def _layer(
     operands = [b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights)]
     operands += [] if bias is None else [b.constant(bias)]
     return b.subgraph([b.add(Conv2D(padding, *strides, *dilation, activation=Activation.RELU6), *operands)])
+
+
+@ISAS
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_windows_of_three_are_computed_at_every_precision(isa: Isa, precision: str) -> None:
+    x, weights = _numbers(1, 12, 13, 32), _numbers(32, 3, 3, 32, seed=1) / 10
+    subgraph = _layer(x, weights, Padding.SAME)
+    assert_close(natively(subgraph, [x], isa, precision=precision), evaluated(subgraph, [x]), 2e-2)
 
 
 @ISAS

@@ -22,7 +22,7 @@ from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
 from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, fastest, possible, tiles
 
-FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
+FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),), "fp16": (Form(2),)}
 """The forms that a precision allows. Results of F(2x2, 3x3) are more accurate than direct sums; the errors of F(4x4,
 3x3) are up to twice as large as theirs: 4e-6 of the range. Filtering along one axis is as accurate as they are.
 """
