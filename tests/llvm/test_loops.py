@@ -39,7 +39,7 @@ def _number(value: int) -> Array:
 
 def _check(graphs: Sequence[Subgraph], inputs: Sequence[Array], isa: Isa) -> None:
     graph = enclosed(graphs)
-    assert_close(natively(graph, inputs, isa, runs=2), run(graph, inputs, CONTEXT))
+    assert_close(natively(graph, inputs, isa, threads=2, runs=2), run(graph, inputs, CONTEXT))
 
 
 @ISAS
