@@ -15,7 +15,7 @@ from .contraction import Reading, Run, Terms
 from .im2col import Patch, gather, padding_of, room
 from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import Origin, each_tap, origin, origins
-from .register_tile import Rows
+from .register_tile import Block, Rows
 
 
 @frozen
@@ -135,3 +135,41 @@ class Patches(Value):
                     variable.set(value)
         first, step, down = (x.get() for x in found)
         return first, step, down
+
+
+@frozen
+class GroupWindows(Value):
+    """The windows of a group's own picture, which contains its margins, so that each window row is one segment in it.
+
+    Slots: `segment`, the even number of elements of a window row; `line`, `down` and `across`, the elements from one
+    window row, line of outputs and output to the next; `group`, those of a group's picture; `group_panels`, the panels
+    of columns of a group.
+    """
+
+    name = "group_conv"
+    slots = ("input", "kernel_h", "out_w", "segment", "line", "down", "across", "group", "group_panels")
+
+    def read(self, k: Kernel, task: Task, block: Rows, terms: Terms) -> Reading:
+        assert isinstance(block, Block)
+        picture = task.view("input", terms.element, task.i64("group"), 1)[
+            block.columns.number // task.i64("group_panels")
+        ]
+        down, across, width = task.i64("down"), task.i64("across"), task.i64("out_w")
+        x, wrap = block.first % width, down - across * (width - 1)
+        rows = [picture.after(block.first // width * down + x * across)]
+        for _ in range(block.count - 1):
+            x = x + 1
+            ends = x.eq(width)
+            rows.append(rows[-1].after(ends.select(wrap, across)))
+            x = ends.select(0, x)
+        depth = task.i64("segment")
+
+        def at(ky: Val) -> list[View]:
+            return [row.after(ky * task.i64("line")) for row in rows]
+
+        @contextmanager
+        def each() -> Iterator[Run]:
+            with k.loop(task.i64("kernel_h"), nonempty=True) as ky:
+                yield Run(at(ky), depth, ky)
+
+        return Reading(depth, each, at=at)

@@ -31,6 +31,7 @@ from onert_llvm.schedule.winograd import MOST_PIECES
 
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
+from .direct import byte_groups
 from .epilogue import EpilogueTask, epilogue_task
 from .int8_gemm import byte_contraction, byte_product, widens
 from .quantized_layer import MOST_GROUPS
@@ -144,12 +145,16 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     seen = seen if apart else geometry
     filters = np.split(w.transpose(1, 2, 3, 0), groups, axis=3)
     suits = all(byte_layers.suits(lowering, seen, each) for each in filters)
+    whole = None if suits or groups == 1 else byte_groups.separated(lowering, geometry, w)
     parts = most_pieces(lowering.threads, *((MOST_PIECES,) if suits else ()))
-    extremes, after = _with_extremes(lowering, at, after, parts, groups)
+    extremes, after = _with_extremes(lowering, at, after, parts, groups if whole is None else 1)
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True, ranged=extremes is not None)
     plans = [byte_layers.planned(lowering, seen, each, how, not moved_by(lowering.isa)) for each in filters if suits]
-    more = (*([images * size] if apart else ()), *(plan.room for plan in plans[:1]))
+    more = [whole.room] if whole is not None else [*([images * size] if apart else ()), *(p.room for p in plans[:1])]
     source, step = quantize_once(lowering, at, x, images, geometry.channels, asymmetric, *more), c
+    if whole is not None:
+        _separately(lowering, at, source, whole, scales, after, how, images)
+        return
     if apart:
         source, step = by_groups(lowering, at, source, images, groups, source.more[0]), size // groups
     rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
@@ -166,6 +171,29 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
             _filter(lowering, at, plans[group], bytes_, own, images, geometry.rows * n)
         else:
             multiply(lowering, at, bytes_, ordered, own, how, rows, seen, images)
+
+
+def _separately(
+    lowering: Lowering,
+    at: int,
+    source: Quantized,
+    what: byte_groups.Separated,
+    scales: Array,
+    after: EpilogueTask,
+    how: Dynamic,
+    images: int,
+) -> None:
+    """A convolution whose groups are copied apart, image by image."""
+    n, rows = what.weights.shape[2], what.geometry.rows
+    common = {**after.slots, **columns(lowering, what.weights, scales), "ldc": n}
+    (room,) = source.more
+    each: list[dict[str, Slot]] = []
+    for i in range(images):
+        own = source.from_item(i)
+        place = {"c": advanced(after.place, 4 * i * rows * n), "input": own.values, "zero": own.padding()}
+        each.append({**common, **own.slots, **place})
+    touched = (*source.accesses, *after.accesses)
+    byte_groups.multiply(lowering, at, what, how, source.signed, each, after.reads, after.writes, room, touched)
 
 
 def _with_extremes(

@@ -32,6 +32,7 @@ from onert_llvm.target.isa import Lookup
 from . import int8_filters
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
+from .direct import byte_groups
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots, widens
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
@@ -40,6 +41,9 @@ from .winograd import byte_layers
 
 _ABREAST = 0.7
 """The largest ratio of the joint window's width to those of its parts at which outputs are computed side by side."""
+
+_LEAST_APART = 4
+"""The fewest channels of a group that are copied apart: copying fewer takes longer than it saves."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -100,9 +104,39 @@ def _cut(
 
 def convolution(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
     """A convolution; all groups run at once if they share a kernel."""
+    each = [*groups(lowering, operations, make)]
+    if len(each) > 1 and _separately(lowering, layer_of(lowering, operations, make), each):
+        return
     with lowering.merged():
-        for layer, geometry in groups(lowering, operations, make):
+        for layer, geometry in each:
             convolve(lowering, layer, geometry)
+
+
+def _separately(lowering: Lowering, layer: Layer[Outputs], each: Sequence[tuple[Layer[Outputs], Plane]]) -> bool:
+    """Emit a convolution whose groups are copied apart; returns False if the kernels of `each` group are better."""
+    geometry, images = each[0][1], each[0][1].images
+    if is_symbolic(images) or layer.filter.zero or geometry.pointwise:
+        return False
+    if any(byte_layers.suits(lowering, seen, own.filter.values) for own, seen in each):
+        return False
+    what = byte_groups.separated(lowering, evolve(geometry, images=1), layer.filter.values)
+    if what is None or what.channels < _LEAST_APART:
+        return False
+    n, signed = what.weights.shape[2], layer.outputs.signed
+    slots, how = layer.outputs.scaled(lowering, layer.filter.ordered(what.weights))
+    slots |= {"zero": layer.padding(lowering, geometry.channels), "ldc": n}
+    places: list[dict[str, Slot]] = [
+        slots
+        | {
+            "input": lowering.operand(layer.source, i * math.prod(geometry.size) * geometry.channels),
+            "c": lowering.operand(layer.result, i * what.geometry.rows * n),
+        }
+        for i in range(images)
+    ]
+    (room,) = lowering.scratch(what.room)
+    used = (layer.source,), (layer.result,), room
+    byte_groups.multiply(lowering, layer.operation, what, Bytes(how, signed), signed, places, *used)
+    return True
 
 
 def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
