@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .elements import Elements
@@ -18,6 +18,8 @@ from .fold import Fold
 LARGEST = (1 << 31) - 1
 _ROOT_HALF, _FOURTH_ROOT_HALF = 1518500250, 1805811301
 """In Q0."""
+_ONE, _TO_BYTES = 1 << 19, 31 - 5 - 4
+"""1 in Q12, and the shift from Q5 to steps of 1/16."""
 
 
 @frozen
@@ -56,25 +58,52 @@ class SoftmaxInt8(Value):
 class LogSoftmaxInt8(Value):
     """Rows of `width` bytes to their logarithms in steps of 1/16, the greatest byte being 0; work tiles are rows.
 
-    `distances` points to -0, -1, ... -255 steps in Q5, `shares` to their exponentials in Q12, 32 bits each.
+    A step is `mantissa * 2**(shift - 31)` in Q5, and `far` the least number of steps whose result is the least byte,
+    whatever the sum. `shares` points to the exponentials of -0, -1, ... -255 steps in Q12, 32 bits each. The logarithms
+    of several rows' sums are computed together.
     """
 
     signed: bool = True
 
-    slots = ("x", "out", "width", "distances", "shares")
+    slots = ("x", "out", "width", "mantissa", "shift", "far", "shares")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        width = task.i64("width")
-        distances, shares = (task.view(n, I32, 1) for n in ("distances", "shares"))
-        high = 127 if self.signed else 255
-        with k.loop(end, begin) as r:
-            row, out = (task.view(n, I8, width, 1)[r] for n in ("x", "out"))
-            top = greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
-            logarithm = _log(k, _sum(k, shares, row, width, top, self.signed))
-            with k.loop(width, nonempty=True) as i:
-                distance = distances[_below(row, i, top, self.signed)].load().cast(I64)
-                value = _rounded_shift(distance - logarithm, 31 - 5 - 4)
-                out[i].store((value.max(-255) + high).cast(I8))
+        width, shares, lanes = task.i64("width"), task.view("shares", I32, 1), k.isa.f32
+        x, out = (task.view(n, I8, width, 1) for n in ("x", "out"))
+        together = max(1, lanes // 2)
+        tops, sums = (k.view(k.scratch(I64, together), I64, 1) for _ in range(2))
+        sums.store(k.const(vec(I64, together), _ONE))
+        with k.loop(end, begin, step=together) as first:
+            count = (end - first).min(together)
+            with k.loop(count, nonempty=True) as i:
+                row = x[first + i]
+                top = greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
+                tops[i].store(top)
+                sums[i].store(_sum(k, shares, row, width, top, self.signed))
+            sums.store(_log(sums.load(together)))
+            with k.loop(count, nonempty=True) as i:
+                top, logarithm = tops[i].load(), sums[i].load()
+                sums[i].store(k.const(I64, _ONE))
+                self._write(k, task, x[first + i], out[first + i], top, logarithm)
+
+    def _write(self, k: Kernel, task: Task, row: View, out: View, top: Val, logarithm: Val) -> None:
+        """The results of a row: whole registers, of which the last may overlap the one before, or single elements."""
+        width, lanes = task.i64("width"), k.isa.f32
+        added = (k.const(I64, (1 << _TO_BYTES - 1) - 1) - logarithm << 31) + (1 << 30)
+
+        def some(at: Val, count: int) -> None:
+            below = top.splat(count) - row[at].load(count).cast(I64, self.signed)
+            step, factor = (v.splat(count) for v in (task.i64("shift"), task.i64("mantissa")))
+            product = _low(below << step) * _low(factor)
+            value = ((added.splat(count) - product) >> 31 + _TO_BYTES).max(-255)
+            near = (below & 255) < task.i64("far").splat(count)
+            out[at].store((near.select(value, -255) + (127 if self.signed else 255)).cast(I8))
+
+        with k.either(width >= lanes) as (many, few):
+            with many, k.loop(width, step=lanes, nonempty=True) as at:
+                some(at.min(width - lanes), lanes)
+            with few, k.loop(width, nonempty=True) as at:
+                some(at, 1)
 
 
 def _below(row: View, i: Val, top: Val, signed: bool) -> Val:
@@ -96,13 +125,13 @@ def greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
 
 
 def multiply(a: Val, b: Val) -> Val:
-    """gemmlowp's product of two fixed-point numbers stored in 64 bits."""
-    return ((a * b + (1 << 30)) >> 31).min(LARGEST)
+    """gemmlowp's product of two fixed-point numbers stored in 64 bits, not both the least one."""
+    return (_low(a) * _low(b) + (1 << 30)) >> 31
 
 
-def _shifted(x: Val, exponent: int) -> Val:
-    """`x` times a power of two, saturated to 32 bits."""
-    return (x << exponent).clamp(-LARGEST - 1, LARGEST)
+def _low(x: Val) -> Val:
+    """A 32-bit number in 64 bits, such that the code generator knows that it is one."""
+    return (x << 32) >> 32
 
 
 def _rounded_shift(x: Val, exponent: int) -> Val:
@@ -110,36 +139,39 @@ def _rounded_shift(x: Val, exponent: int) -> Val:
     return (x + (x >> 63) + (1 << exponent - 1)) >> exponent
 
 
-def _one_over_one_plus(k: Kernel, a: Val) -> Val:
+def _one_over_one_plus(a: Val) -> Val:
     """1 / (1 + a) in Q0 for a in [0, 1] in Q0."""
     half = (a + (LARGEST + 1)) >> 1
-    y = multiply(half, k.const(I64, -1010580540)) + 1515870810
+    y = multiply(half, a.like(-1010580540)) + 1515870810
     for _ in range(3):
-        y = y + _shifted(multiply(y, k.const(I64, 1 << 29) - multiply(half, y)), 2)
-    return _shifted(y, 1)
+        y = y + (multiply(y, a.like(1 << 29) - multiply(half, y)) << 2)
+    return (y << 1).min(LARGEST)
 
 
 def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
     """1 / x for x of at least 1 in Q12: a number in Q0 and the right shift to apply to it."""
     zeros = x.leading_zeros() - 32
-    return _one_over_one_plus(k, (x << zeros) - (1 << 31)), k.const(I64, 12) - zeros
+    return _one_over_one_plus((x << zeros) - (1 << 31)), k.const(I64, 12) - zeros
 
 
-def _log(k: Kernel, x: Val) -> Val:
-    """log(x) in Q5 for x of at least 1 in Q12 (`log_of_q12` in `onert.ir.ops.arithmetic.fixed_point_functions`)."""
+def _log(x: Val) -> Val:
+    """log(x) in Q5 for x of at least 1 in Q12 (`log_of_q12` in `onert.ir.ops.arithmetic.fixed_point_functions`).
+
+    For such numbers nothing saturates except `r`, and the result is at least 0.
+    """
+    root_half = x.like(_ROOT_HALF)
     zeros = x.leading_zeros() - 32
-    scaled = multiply(x, k.const(I64, _ROOT_HALF))
-    scaled_zeros = scaled.leading_zeros() - 33
-    first = _shifted(multiply(x << (zeros - 1), k.const(I64, _ROOT_HALF)), 1)
-    r = first.min((x << scaled_zeros).min(LARGEST))
+    scaled_zeros = multiply(x, root_half).leading_zeros() - 33
+    first = multiply(x << (zeros - 1), root_half) << 1
+    r = first.min(x << scaled_zeros).min(LARGEST)
     power = (((12 - zeros) << 25) + (1 << 23)).max(((12 - scaled_zeros) << 25) - (1 << 23))
     q = (r - _FOURTH_ROOT_HALF) << 1
     square = multiply(q, q)
-    numerator = multiply(q, r) + multiply(multiply(q, square), k.const(I64, 117049297))
-    series = q + multiply(square, k.const(I64, 127690142)) + 1057819769
-    denominator = multiply((r + (_FOURTH_ROOT_HALF + 1)) >> 1, series) + multiply(q, k.const(I64, 638450708))
-    quotient = multiply(_rounded_shift(numerator, 6), _one_over_one_plus(k, denominator))
-    return _shifted(multiply(power, k.const(I64, 1488522236)) + quotient, 1)
+    numerator = multiply(q, r) + multiply(multiply(q, square), x.like(117049297))
+    series = q + multiply(square, x.like(127690142)) + 1057819769
+    denominator = multiply((r + (_FOURTH_ROOT_HALF + 1)) >> 1, series) + multiply(q, x.like(638450708))
+    quotient = multiply(_rounded_shift(numerator, 6), _one_over_one_plus(denominator))
+    return (multiply(power, x.like(1488522236)) + quotient) << 1
 
 
 @frozen

@@ -15,6 +15,7 @@ from onert.ir.ops.reduction.softmax import (
     distances,
     exponentials,
     exponentials_of_16_bits,
+    input_scaling,
 )
 from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Slot
@@ -49,8 +50,8 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
 def why_no_logarithm(op: LogSoftmax, types: CallTypes) -> str | None:
     """Why this backend does not run the logarithm; None if it does."""
     x, out = types.input(0), types.output
-    native = 0 not in x.shape and op.in_fixed_point(x, out)
-    return None if native else "only logarithms of bytes in steps of 1/16 are native"
+    native = 0 not in x.shape and op.in_fixed_point(x, out) and input_scaling(x.scale)[1] >= 0
+    return None if native else "only logarithms of bytes in steps of 1/16, of steps of at least 2**-26, are native"
 
 
 def lower_logarithm(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -58,9 +59,10 @@ def lower_logarithm(lowering: Lowering, operations: Sequence[int]) -> None:
     at, operation, _ = lowering.single(operations, LogSoftmax)
     (source,), (target,) = operation.used, operation.outputs
     x, shape = lowering.type(source), lowering.shape(source)
-    tables = {"distances": distances(x.scale), "shares": exponentials(x.scale)[2]}
-    slots: dict[str, Slot] = {name: lowering.constant(table.astype(np.int32)) for name, table in tables.items()}
-    slots["width"], algorithm = shape[-1], LogSoftmaxInt8(x.dtype is DType.INT8)
+    (mantissa, shift, _), far = input_scaling(x.scale), int(np.count_nonzero(distances(x.scale) > -(1 << 30)))
+    slots: dict[str, Slot] = {"width": shape[-1], "mantissa": mantissa, "shift": shift, "far": far}
+    slots["shares"] = lowering.constant(exponentials(x.scale)[2].astype(np.int32))
+    algorithm = LogSoftmaxInt8(x.dtype is DType.INT8)
     lowering.run(at, algorithm, math.prod(shape[:-1]), {"x": source}, {"out": target}, slots, 4 * math.prod(shape))
 
 

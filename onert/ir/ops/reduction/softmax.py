@@ -134,7 +134,7 @@ class LogSoftmax(Op):
         """Whether quantised elements are computed in fixed point instead of via floats."""
         if x.dtype not in _EIGHT or not _has(result, 1 / 16, result.dtype.limits[1]):
             return False
-        return _input_scaling(x.scale)[0] > 0
+        return input_scaling(x.scale)[0] > 0
 
 
 _SOFTMAX_RESULTS = {DType.INT8: (1 / 256, -128), DType.UINT8: (1 / 256, 0), DType.INT16: (1 / 32768, 0)}
@@ -161,7 +161,7 @@ def _through_float(function: Callable[[Array], Array], types: CallTypes, x: Arra
     return quantize(function(dequantize(x, before)), after, types.output.dtype)
 
 
-def _input_scaling(real: float) -> tuple[int, int, int]:
+def input_scaling(real: float) -> tuple[int, int, int]:
     """Mantissa and shift that convert differences of stored values to Q5, and the smallest significant difference.
 
     Source: TFLite PreprocessSoftmaxScaling and CalculateInputRadius.
@@ -176,7 +176,7 @@ def exponentials(real: float) -> tuple[Array, Array, Array]:
 
     In Q12, the format of the sum, insignificant ones are 0.
     """
-    mantissa, shift, smallest = _input_scaling(real)
+    mantissa, shift, smallest = input_scaling(real)
     difference = -np.arange(256, dtype=np.int64)
     kept = difference >= smallest
     scaled = multiply_by_quantized_multiplier(np.maximum(difference, smallest), mantissa, shift)
@@ -190,7 +190,7 @@ def distances(real: float) -> Array:
     TFLite finds more of them by the logarithm of the sum. Because a step is at most 32, they are at least 16 below it,
     so their results are the lowest anyway.
     """
-    mantissa, shift, smallest = _input_scaling(real)
+    mantissa, shift, smallest = input_scaling(real)
     difference = -np.arange(256, dtype=np.int64)
     return np.where(difference < smallest, INT32_MIN, multiply_by_quantized_multiplier(difference, mantissa, shift))
 
