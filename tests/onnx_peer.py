@@ -14,8 +14,9 @@ MODELS = SHARED / "models" / "onnx"
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def precise_session(model: str | bytes) -> Any:
-    """An onnxruntime session on a file's path or content whose 8-bit products are exact on every processor.
+def precise_session(model: str | bytes, threads: int = 0) -> Any:
+    """An onnxruntime session on a file's path or content whose 8-bit products are exact on every processor, with its
+    default number of threads if it is 0.
 
     By default its kernels for AVX2 and for AVX-512 without VNNI add pairs of products in 16 bits, which saturate. Skips
     the test if onnxruntime is missing.
@@ -23,6 +24,7 @@ def precise_session(model: str | bytes) -> Any:
     runtime = pytest.importorskip("onnxruntime")
     options = runtime.SessionOptions()
     options.add_session_config_entry("session.x64quantprecision", "1")
+    options.intra_op_num_threads = threads
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

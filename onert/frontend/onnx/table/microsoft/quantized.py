@@ -14,7 +14,8 @@ from onert.frontend.onnx.table.elements.quantization import saturate
 from onert.frontend.onnx.table.layers.pooling import TABLE as POOLS
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
 from onert.frontend.onnx.table.layers.quantized import TABLE as LAYERS
-from onert.frontend.onnx.table.recurrent.cells import TABLE as RECURRENT
+from onert.frontend.onnx.table.recurrent.layer import Layer, Product
+from onert.frontend.onnx.table.recurrent.steps import as_loop
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
@@ -86,22 +87,41 @@ def _dynamic(node: Node) -> int:
     return _integers_to_float(evolve(node, inputs=given))
 
 
-def _lstm(node: Node) -> int | tuple[int, ...]:
-    """LSTM with integer weights [directions, inputs, 4 * cells], which are dequantised.
+class _IntegerLayer(Layer):
+    """A layer with integer weights [directions, inputs, gates * units] and their scales and zero points, per direction
+    or per column, after the inputs of the float layer.
 
-    After the inputs of LSTM: scales and zero points of weights and of recurrent weights, per direction or per column.
+    As in ONNX Runtime, the inputs of all steps are quantised together, and at each step the states of the whole batch.
     """
-    weights = []
-    for at, scale in ((1, 8), (2, 10)):
-        x, zero = operand(node, at).cast(DType.INT32), None
-        directions = x.known_size(0, "the weights")
-        factors = _operand(node, scale).reshape(directions, 1, None)
-        if node.has(scale + 1):
-            zero = _operand(node, scale + 1).cast(DType.INT32).reshape(directions, 1, None)
-        real = (x if zero is None else x - zero).cast(DType.FLOAT32) * factors
-        weights.append(real.transpose(0, 2, 1).operand)
-    given = (node.input(0), *weights, *(node.optional(at) for at in range(3, 8)))
-    return RECURRENT["", "LSTM"](evolve(node, inputs=given, version=NEWEST))  # type: ignore[return-value]
+
+    units_axis = 1
+
+    def products(self, index: int, direction: int, *gates: int) -> list[Product]:
+        assert not gates
+        found = [self._of(at, direction) for at in (index, 6 + 2 * index, 7 + 2 * index)]
+
+        def times(x: Expression) -> Expression:
+            inside = [None if each is None else self.inside(x.draft, each) for each in found]
+            return x.of(_dynamic(evolve(self.node, draft=x.draft, inputs=(x.operand, *inside))))
+
+        return [times]
+
+    def _of(self, index: int, direction: int) -> int | None:
+        """The part of an optional input that belongs to a direction; of a constant a constant."""
+        if not self.node.has(index):
+            return None
+        value = self.node.value(index)
+        operand = self.node.input(index)
+        return (
+            self.of(operand, direction)
+            if value is None
+            else self.d.constant(value[direction], self.d.type(operand).dtype)
+        )
+
+
+def _lstm(node: Node) -> tuple[int, ...]:
+    """LSTM with integer weights; its version has no layout attribute."""
+    return as_loop(_IntegerLayer(node, 4), "LSTM")
 
 
 def _product(node: Node) -> int:

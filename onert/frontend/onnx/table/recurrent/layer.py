@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from onert.frontend.onnx.building import cast, concat, dimension, ints, require_rank, transpose
+from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Node
 from onert.frontend.onnx.table.elements.movement import split
+from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import Gather
@@ -19,8 +22,17 @@ from onert.ir.ops.data_movement.reshape import Squeeze
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
+Product = Callable[[Expression], Expression]
+"""Multiplies rows by the weights of a direction, in the layer's graph or in the body of a loop in it."""
+
+
 class Layer:
-    """Operands common to all layers: the sequence [time, batch, features], and the weights of each direction."""
+    """Operands common to all layers: the sequence [time, batch, features], and the weights of each direction, which are
+    [directions, gates * units, inputs].
+    """
+
+    units_axis = 2
+    """The axis of the recurrent weights whose size is the number of units."""
 
     def __init__(self, node: Node, gates: int) -> None:
         d = self.d = node.draft
@@ -37,7 +49,7 @@ class Layer:
                 raise ModelError(f"the weights (input {at}) are {node.type(at)}, expected 3 dimensions")
         self.x = transpose(d, x, (1, 0, 2)) if self.batch_first else x
         self.dtype = d.type(x).dtype
-        units = d.type(node.input(2)).shape[-1]
+        units = d.type(node.input(2)).shape[self.units_axis]
         if units is None:
             raise ModelError(f"the recurrent weights are {d.type(node.input(2))}, expected a known shape")
         self.units = units
@@ -57,6 +69,19 @@ class Layer:
         if len(self.backwards) == 1:
             return self.d.add(Squeeze((0,)), operand)
         return self.d.add(Gather(0), operand, self.d.constant(direction, DType.INT32))
+
+    def products(self, index: int, direction: int, *gates: int) -> list[Product]:
+        """The products with the weights in input `index`: one for each number of `gates`, or one for all."""
+        whole = self.of(self.node.input(index), direction)
+        parts = split(self.d, whole, [self.units * count for count in gates], 0) if gates else (whole,)
+        return [self._product(transpose(self.d, part, (1, 0))) for part in parts]
+
+    def _product(self, weights: int) -> Product:
+        return lambda x: x.of(matmul(x.draft, x.operand, self.inside(x.draft, weights)))
+
+    def inside(self, d: Draft, operand: int) -> int:
+        """An operand of the layer's graph in that graph, or in the body of a loop in it."""
+        return operand if d is self.d else capture(self.d, d, operand)
 
     def gate_parts(self, operand: int, direction: int, count: int) -> tuple[int, ...]:
         """The rows of each gate."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.onnx.building import transpose
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import EnclosingGraph
 from onert.frontend.onnx.table.control import add_loop
 from onert.frontend.onnx.table.elements.movement import split
-from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import LeakyRelu, UnaryKind
 
-from .layer import Layer
+from .layer import Layer, Product
 
 _DEFAULTS = {
     "affine": (1.0, 0.0),
@@ -102,35 +100,35 @@ class _Cell:
         return x if self.clip is None else x.at_least(-self.clip).at_most(self.clip)
 
     def step(
-        self, given: Expression, h: Expression, c: Expression | None, weights: Expression, more: list[Expression]
+        self, given: Expression, h: Expression, c: Expression | None, recurrent: list[Product], more: list[Expression]
     ) -> tuple[Expression, Expression | None]:
         """The next state, and for an LSTM the next cell. `given` is the contribution of the input to each gate."""
         if self.kind == "RNN":
-            return self.functions[0](self.bounded(given + h @ weights)), None
+            return self.functions[0](self.bounded(given + recurrent[0](h))), None
         if self.kind == "GRU":
-            return self._gru(given, h, weights, more), None
+            return self._gru(given, h, recurrent, more), None
         assert c is not None
-        return self._lstm(given, h, c, weights, more)
+        return self._lstm(given, h, c, recurrent, more)
 
     def _parts(self, x: Expression, count: int) -> list[Expression]:
         return [x.of(part) for part in split(x.draft, x.operand, [self.units] * count, x.rank - 1)]
 
-    def _gru(self, given: Expression, h: Expression, weights: Expression, more: list[Expression]) -> Expression:
+    def _gru(self, given: Expression, h: Expression, recurrent: list[Product], more: list[Expression]) -> Expression:
         f, g = self.functions
-        both, last = (weights.of(w) for w in split(weights.draft, weights.operand, [2 * self.units, self.units], 1))
+        both, last = recurrent
         z_given, r_given, h_given = self._parts(given, 3)
-        z_own, r_own = self._parts(h @ both, 2)
+        z_own, r_own = self._parts(both(h), 2)
         z, r = f(self.bounded(z_given + z_own)), f(self.bounded(r_given + r_own))
         bias = more[0]
-        own = r * (h @ last + bias) if self.after else (r * h) @ last + bias
+        own = r * (last(h) + bias) if self.after else last(r * h) + bias
         new = g(self.bounded(h_given + own))
         return (1 - z) * new + z * h
 
     def _lstm(
-        self, given: Expression, h: Expression, c: Expression, weights: Expression, more: list[Expression]
+        self, given: Expression, h: Expression, c: Expression, recurrent: list[Product], more: list[Expression]
     ) -> tuple[Expression, Expression]:
         f, g, last = self.functions
-        i, o, forget, new = self._parts(given + h @ weights, 4)
+        i, o, forget, new = self._parts(given + recurrent[0](h), 4)
         if more:
             i, forget = i + more[0] * c, forget + more[2] * c
         i = f(self.bounded(i))
@@ -159,8 +157,9 @@ def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> 
     clip = node.number("clip") if node.has_attribute("clip") else None
     cell = _Cell(kind, functions, clip, node.flag("input_forget"), node.flag("linear_before_reset"), layer.units)
     x = Expression(d, layer.time_ordered(layer.x, at))
-    weights = transpose(d, layer.of(node.input(2), at), (1, 0))
-    sums = x.of(matmul(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))
+    recurrent = layer.products(2, at, *((2, 1) if kind == "GRU" else ()))
+    (given,) = layer.products(1, at)
+    sums = given(x)
     bias = [[x.of(b) for b in side] for side in layer.biases(at)]
     if kind == "GRU":  # the last gate's recurrent bias is added next to its product
         more = [bias[1][2]]
@@ -182,7 +181,7 @@ def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> 
             captured(sums.operand).take(index, 0),
             old[0],
             old[1] if len(old) > 1 else None,
-            captured(weights),
+            recurrent,
             [captured(m.operand) for m in more],
         )
         new = [h] if c is None else [h, c]
