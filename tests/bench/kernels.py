@@ -247,7 +247,7 @@ class Runner:
             cut = evolve(strip((w, w), shape.stride, 1, shape.out[1], c, self.isa, MOST_ACROSS), near=True)
             return self.bind(DepthwiseF32(cut), shape.out[0], slots | {"w": weights, "channels": c})
         wide = registers_together(self.isa)
-        packed = _aligned(pack_depthwise(weights, channel_order(c, wide, self.isa), self.isa, self.isa.group))
+        packed = _aligned(pack_depthwise(weights, channel_order(c, wide, self.isa), self.isa, self.isa.group, wide))
         algorithm = DepthwiseIntegers(slide((w, w), shape.stride, 1, c, self.isa), wide, requantize=self._requantize)
         some = together(w, shape.stride, 1, slots["pad_w"], shape.columns, shape.out[1])
         return self.bind(algorithm, shape.out[0], slots | some | {"w": packed, "channels": c})

@@ -204,7 +204,7 @@ def test_int8_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero:
     how, scale = layer.scaled(flat, isa, signed, zero, places)
     slots |= _across(picture)
     slots |= scale | {
-        "w": guarded(pack_depthwise(w, places, isa, isa.group)),
+        "w": guarded(pack_depthwise(w, places, isa, isa.group, wide)),
         "c": c,
         "channels": channels,
         "ldc": channels,

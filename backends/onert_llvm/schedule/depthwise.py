@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd, log2
 
 from onert.ir.symbolic.trace import hint, is_symbolic
-from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
+from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, REGISTERS
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
 from onert_llvm.kernels.contraction.direct.grouped_f32 import Groups
 from onert_llvm.target.isa import Dot, Isa
@@ -91,6 +91,9 @@ def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Is
 def registers_together(isa: Isa) -> int:
     """How many registers of channels of bytes a depthwise convolution computes together; 0 for one at a time.
 
-    If bytes are multiplied in fours, whole registers of them are interleaved (`interleave_x86`).
+    If bytes are multiplied in fours, whole registers of them are interleaved (`interleave_x86`); if in pairs, registers
+    of 16-bit numbers.
     """
+    if isa.widens_bytes:
+        return PAIR
     return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

@@ -10,7 +10,7 @@ from attrs import frozen
 from onert.ir import Array
 from onert.ir.dtype import codes_of
 from onert.ir.value import Value
-from onert_llvm.kernels.arithmetic.interleave_x86 import order
+from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.contraction.int8_microkernel import offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import Columns
@@ -273,18 +273,19 @@ def channel_order(channels: int, wide: int, isa: Isa) -> Array:
     places[-lanes:] -= min(places[-lanes], -channels % lanes)
     if wide:
         interleave = channels // (lanes * wide) * lanes * wide
-        places[:interleave] = places[:interleave].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
+        places[:interleave] = places[:interleave].reshape(-1, lanes * wide)[:, order(isa, wide)].reshape(-1)
     return places
 
 
-def pack_depthwise(weights: Array, places: Array, isa: Isa, group: int) -> Array:
+def pack_depthwise(weights: Array, places: Array, isa: Isa, group: int, wide: int = 0) -> Array:
     """Signed bytes `weights[height, width, channels]` as `[register, ceil(height / group), width, lane, group]`.
 
-    `places` gives the channel in each lane (`channel_order`); rows are padded with zeros to whole groups.
+    `places` gives the channel in each lane (`channel_order`); rows are padded with zeros to whole groups. If registers
+    are computed in pairs (`wide`), the numbers are widened to 16 bits.
     """
     height, width, channels = weights.shape
     steps = -(-height // group)
-    packed = np.zeros((steps * group, width, len(places)), np.int8)
+    packed = np.zeros((steps * group, width, len(places)), np.int16 if wide == PAIR else np.int8)
     inside = np.flatnonzero(places < channels)
     packed[:height, :, inside] = weights[:, :, places[inside]]
     registers = packed.reshape(steps, group, width, -1, isa.f32)

@@ -13,15 +13,15 @@ from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, intrinsic, vec
 from onert_llvm.irbuilder.types import size
 from onert_llvm.target.isa import Isa
 
-REGISTERS = 4
+REGISTERS, PAIR = 4, 2
 _BLOCK = 4
 """The lanes of each operand that a pack processes at a time."""
 
 
-def order(isa: Isa) -> list[int]:
-    """The element in each lane of four registers."""
+def order(isa: Isa, registers: int = REGISTERS) -> list[int]:
+    """The element in each lane of four registers, or of a pair."""
     lanes = [(i // _BLOCK, i % _BLOCK) for i in range(isa.f32)]
-    return [_BLOCK * (REGISTERS * block + r) + within for r in range(REGISTERS) for block, within in lanes]
+    return [_BLOCK * (registers * block + r) + within for r in range(registers) for block, within in lanes]
 
 
 def unpacked(k: Kernel, rows: Sequence[Val]) -> list[Val]:
@@ -34,6 +34,12 @@ def unpacked(k: Kernel, rows: Sequence[Val]) -> list[Val]:
     return [w.bits(vec(I8, count)) for w in found]
 
 
+def paired(k: Kernel, rows: Sequence[Val]) -> list[Val]:
+    """Pairs of up to two vertically adjacent 16-bit numbers, of two registers; a missing row is 0."""
+    first, second = (*rows, *[k.zeros(I16, rows[0].lanes)] * (PAIR - len(rows)))
+    return [_unpacked(first, second, high) for high in (False, True)]
+
+
 def _unpacked(a: Val, b: Val, high: bool) -> Val:
     """The lower or upper halves of each 128 bits of both, with alternating elements."""
     per_block = 16 // size(a.type)
@@ -44,9 +50,12 @@ def _unpacked(a: Val, b: Val, high: bool) -> Val:
 
 
 def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[Val]) -> Val:
-    """Four registers as bytes, saturated to their type and with `clamped` to the task's bounds."""
+    """Four registers, or a pair, as bytes, saturated to their type and with `clamped` to the task's bounds."""
     words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
-    found = _pack(k, I8, signed, *words)
+    if len(words) > 1:
+        found = _pack(k, I8, signed, *words)
+    else:
+        found = words[0].clamp(*((-128, 127) if signed else (0, 255))).cast(I8)
     if not clamped:
         return found
     low, high = (task.i64(name).cast(I8).splat(found.lanes) for name in ("low", "high"))

@@ -234,7 +234,7 @@ def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[O
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.deferred_constant(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group)),
+        "w": lowering.deferred_constant(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group, wide)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,

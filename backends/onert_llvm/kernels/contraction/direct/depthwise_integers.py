@@ -14,7 +14,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, View, vec
-from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
+from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, REGISTERS, packed, paired, unpacked
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
     as_byte,
@@ -127,17 +127,22 @@ class DepthwiseIntegers(Value):
         return self._sums(k, task, at, mask, how.bias(k, task, at), False, finish)
 
     def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val, __: Val | None) -> Sums:
-        """Four registers of channels: whole registers of bytes are interleaved to words and back (`interleave_x86`)."""
-        lanes = k.isa.f32
-        starts = [c + r * lanes for r in range(REGISTERS)]
-        weights = self._weights(k, task, c, REGISTERS)
-        zero = task.i64("weight_zero").cast(I8).splat(lanes * 4) if how.weight_zero_point else None
+        """Four registers of channels, or a pair: registers of bytes, or of 16-bit numbers, are interleaved to words and
+        back (`interleave_x86`).
+        """
+        lanes, pairs = k.isa.f32, self._in_pairs(k.isa)
+        starts = [c + r * lanes for r in range(self.wide)]
+        weights, steps = self._weights(k, task, c, self.wide), self._steps(k.isa)
+        zeros = [self._zero(k, task, PAIR if pairs else REGISTERS) if how.weight_zero_point else None] * len(steps)
 
         def seen(column: Sequence[View]) -> list[Val]:
-            rows = [pixel.load(lanes * 4) for pixel in column]
-            rows = [x ^ -128 if offset(k.isa, self.signed) else x for x in rows]
-            steps = [rows[i : i + 4] for i in range(0, len(rows), 4)]
-            return self._with_sums(k, [unpacked(k, step) for step in steps], [zero] * len(steps))
+            rows = [pixel.load(lanes * self.wide) for pixel in column]
+            if pairs:
+                rows = [x.cast(I16, signed=self.signed) for x in rows]
+            elif offset(k.isa, self.signed):
+                rows = [x ^ -128 for x in rows]
+            words = [(paired if pairs else unpacked)(k, [rows[y] for y in step]) for step in steps]
+            return self._with_sums(k, words, zeros)
 
         def finish() -> Finish:
             parameters = [load_lanes(k, task, how, at) for at in starts]
@@ -149,7 +154,12 @@ class DepthwiseIntegers(Value):
 
             return store
 
-        return Sums([bias(k, task, how, at) for at in starts], seen, self._plus(k, weights, REGISTERS), finish)
+        return Sums([bias(k, task, how, at) for at in starts], seen, self._plus(k, weights, self.wide), finish)
+
+    def _steps(self, isa: Isa) -> list[range]:
+        """The window's rows, cut into those of a word each."""
+        group, height = self._group(isa), self.slide.window[0]
+        return [range(y, min(y + group, height)) for y in range(0, height, group)]
 
     def _sums(
         self,
@@ -161,8 +171,7 @@ class DepthwiseIntegers(Value):
         weight_zero: bool,
         finish: Callable[[], Finish],
     ) -> Sums:
-        group, height = self._group(k.isa), self.slide.window[0]
-        steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
+        steps = self._steps(k.isa)
         zeros = [self._zero(k, task, len(rows)) if weight_zero else None for rows in steps]
 
         def seen(column: Sequence[View]) -> list[Val]:
@@ -179,8 +188,9 @@ class DepthwiseIntegers(Value):
         lanes, group = k.isa.f32, self._group(k.isa)
         height, width = self.slide.window
         words = width * -(-height // group)
-        first = task.view("w", I8, words * group)[at].address
-        packed = k.view(first, I8, words * lanes * group, lanes * group)
+        stored = I16 if self.wide == PAIR else I8
+        first = task.view("w", stored, words * group)[at].address
+        packed = k.view(first, stored, words * lanes * group, lanes * group)
 
         def read(tap: int) -> list[Val]:
             found = [packed[r, t].load(lanes * group) for t in range(tap, words, width) for r in range(registers)]
