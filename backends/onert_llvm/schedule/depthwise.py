@@ -94,6 +94,9 @@ def registers_together(isa: Isa) -> int:
     If bytes are multiplied in fours, whole registers of them are interleaved (`interleave_x86`); if in pairs, registers
     of 16-bit numbers.
     """
-    if isa.widens_bytes:
-        return PAIR
-    return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0
+    return pairs_together(isa) or (REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0)
+
+
+def pairs_together(isa: Isa) -> int:
+    """The same for sums that become floats."""
+    return PAIR if isa.widens_bytes else 0

@@ -26,6 +26,7 @@ from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.depthwise import pairs_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.schedule.winograd import MOST_PIECES
 
@@ -253,15 +254,16 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(seen, channels=n)
     source = _repeated(lowering, at, x, images, n // c)
     path, picture = sliding(geometry, lowering.isa)
-    places = channel_order(n, 0, lowering.isa)
+    wide = pairs_together(lowering.isa)
+    places = channel_order(n, wide, lowering.isa)
     slots: dict[str, Slot] = {
         **picture,
         **after.slots,
-        "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, n), places, lowering.isa, lowering.isa.group)),
+        "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, n), places, lowering.isa, lowering.isa.group, wide)),
         "channels": n,
         "ldc": n,
     }
-    algorithm = DepthwiseIntegers(path, 0, source.signed, how)
+    algorithm = DepthwiseIntegers(path, wide, source.signed, how)
     tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * n
     if how.ranged:
         slots[TILES] = tiles

@@ -14,7 +14,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, View, vec
-from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, REGISTERS, packed, paired, unpacked
+from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, REGISTERS, order, packed, paired, unpacked
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
     as_byte,
@@ -71,6 +71,8 @@ class DepthwiseIntegers(Value):
         bodies: list[tuple[int, Body]] = [(1, one)]
         if self.wide and isinstance(how, Requantize):
             bodies.insert(0, (self.wide, partial(self._wide, k, task, how)))
+        elif self.wide and isinstance(how, Real):
+            bodies.insert(0, (self.wide, partial(self._float_pair, k, task, how, seen)))
         each_slide(k, task, begin, end, self.slide, self.element, bodies)
         if seen is not None:
             seen.write(k, task, begin, end)
@@ -103,19 +105,46 @@ class DepthwiseIntegers(Value):
         """One register of channels whose sums become floats, which may be stored as bytes."""
 
         def finish() -> Finish:
-            target, given = task.view("c", how.element, task.i64("ldc"), 1), how.epilogue.given(task, k.isa.f32)
-            others, real = row_windows(k, task, how.epilogue.matrices), how.real(k, task, c, mask)
+            write = self._floats_at(k, task, how, seen, c, mask)
+            return lambda totals, out: write(totals[0], out)
+
+        return self._sums(k, task, at, mask, how.start(k, task, c), False, finish)
+
+    def _float_pair(
+        self, k: Kernel, task: Task, how: Real, seen: Extremes | None, c: Val, _: Val, __: Val | None
+    ) -> Sums:
+        """The same for a pair of registers, as in `_wide`; results are brought back to the order of the channels."""
+        columns, places = [c, c + k.isa.f32], order(k.isa, PAIR)
+        back = sorted(range(len(places)), key=places.__getitem__)
+
+        def finish() -> Finish:
+            writes = [self._floats_at(k, task, how, seen, each, None) for each in columns]
 
             def store(totals: Sequence[Val], out: Val) -> None:
-                rows = {n: v[out, c] for n, v in others.items()}
-                value = how.final(how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask, given))
-                target[out, c].store(value, mask)
-                if seen is not None:
-                    seen.see(value, mask)
+                for write, value in zip(writes, _arranged(totals, back), strict=True):
+                    write(value, out)
 
             return store
 
-        return self._sums(k, task, at, mask, how.start(k, task, c), False, finish)
+        return self._interleaved(
+            k, task, c, _arranged([how.start(k, task, each) for each in columns], places), None, finish
+        )
+
+    def _floats_at(
+        self, k: Kernel, task: Task, how: Real, seen: Extremes | None, c: Val, mask: Val | None
+    ) -> Callable[[Val, Val], None]:
+        """Stores sums of the channels from `c` on as floats: (sums, row)."""
+        target, given = task.view("c", how.element, task.i64("ldc"), 1), how.epilogue.given(task, k.isa.f32)
+        others, real = row_windows(k, task, how.epilogue.matrices), how.real(k, task, c, mask)
+
+        def write(sums: Val, out: Val) -> None:
+            rows = {n: v[out, c] for n, v in others.items()}
+            value = how.final(how.epilogue.apply(k, task, real(sums, out), c, rows, mask, given))
+            target[out, c].store(value, mask)
+            if seen is not None:
+                seen.see(value, mask)
+
+        return write
 
     def _shorts(self, k: Kernel, task: Task, how: ShortScaling, at: Val, c: Val, mask: Val | None) -> Sums:
         """One register of channels of 16-bit numbers."""
@@ -130,19 +159,7 @@ class DepthwiseIntegers(Value):
         """Four registers of channels, or a pair: registers of bytes, or of 16-bit numbers, are interleaved to words and
         back (`interleave_x86`).
         """
-        lanes, pairs = k.isa.f32, self._in_pairs(k.isa)
-        starts = [c + r * lanes for r in range(self.wide)]
-        weights, steps = self._weights(k, task, c, self.wide), self._steps(k.isa)
-        zeros = [self._zero(k, task, PAIR if pairs else REGISTERS) if how.weight_zero_point else None] * len(steps)
-
-        def seen(column: Sequence[View]) -> list[Val]:
-            rows = [pixel.load(lanes * self.wide) for pixel in column]
-            if pairs:
-                rows = [x.cast(I16, signed=self.signed) for x in rows]
-            elif offset(k.isa, self.signed):
-                rows = [x ^ -128 for x in rows]
-            words = [(paired if pairs else unpacked)(k, [rows[y] for y in step]) for step in steps]
-            return self._with_sums(k, words, zeros)
+        starts = [c + r * k.isa.f32 for r in range(self.wide)]
 
         def finish() -> Finish:
             parameters = [load_lanes(k, task, how, at) for at in starts]
@@ -154,7 +171,27 @@ class DepthwiseIntegers(Value):
 
             return store
 
-        return Sums([bias(k, task, how, at) for at in starts], seen, self._plus(k, weights, self.wide), finish)
+        rows = PAIR if self._in_pairs(k.isa) else REGISTERS
+        zero = self._zero(k, task, rows) if how.weight_zero_point else None
+        return self._interleaved(k, task, c, [bias(k, task, how, at) for at in starts], zero, finish)
+
+    def _interleaved(
+        self, k: Kernel, task: Task, c: Val, start: Sequence[Val], zero: Val | None, finish: Callable[[], Finish]
+    ) -> Sums:
+        """Sums of several registers of channels, interleaved."""
+        weights, steps, lanes = self._weights(k, task, c, self.wide), self._steps(k.isa), k.isa.f32
+        pairs = self._in_pairs(k.isa)
+
+        def seen(column: Sequence[View]) -> list[Val]:
+            rows = [pixel.load(lanes * self.wide) for pixel in column]
+            if pairs:
+                rows = [x.cast(I16, signed=self.signed) for x in rows]
+            elif offset(k.isa, self.signed):
+                rows = [x ^ -128 for x in rows]
+            words = [(paired if pairs else unpacked)(k, [rows[y] for y in step]) for step in steps]
+            return self._with_sums(k, words, [zero] * len(steps))
+
+        return Sums(start, seen, self._plus(k, weights, self.wide), finish)
 
     def _steps(self, isa: Isa) -> list[range]:
         """The window's rows, cut into those of a word each."""
@@ -243,3 +280,9 @@ class DepthwiseIntegers(Value):
         if pairs:
             return word.bits(vec(I16, lanes * 2))
         return (word ^ -0x7F7F7F80 if offset(k.isa, self.signed) else word).bits(vec(I8, lanes * 4))
+
+
+def _arranged(registers: Sequence[Val], places: Sequence[int]) -> list[Val]:
+    """A pair of registers with other elements of both in each lane."""
+    (first, second), lanes = registers, registers[0].lanes
+    return [first.shuffle(places[r * lanes : (r + 1) * lanes], second) for r in range(PAIR)]

@@ -32,6 +32,7 @@ from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.elementwise.op_to_expression import as_byte
 from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.depthwise import pairs_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 
 from . import scaled_outputs
@@ -115,19 +116,21 @@ def _depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     pixels, reads, touched = repeated(lowering, at, x, n // geometry.channels)
     path, picture = sliding(evolve(geometry, channels=n), isa)
-    places = channel_order(n, 0, isa)
+    wide = pairs_together(isa)
+    places = channel_order(n, wide, isa)
+    taps = weights.reshape(kh, kw, n)
     slots: dict[str, Slot] = {
         **picture,
         **after.slots,
         **columns(lowering, x, w, weights.reshape(kh * kw, 1, n)),
-        "w": lowering.deferred_constant(lambda: pack_depthwise(weights.reshape(kh, kw, n), places, isa, isa.group)),
+        "w": lowering.deferred_constant(lambda: pack_depthwise(taps, places, isa, isa.group, wide)),
         "c": after.place,
         "channels": n,
         "ldc": n,
         "input": pixels,
         "zero": lowering.constant(np.full(n, _zero(source), source.dtype.numpy)),
     }
-    algorithm = DepthwiseIntegers(path, 0, source.dtype is DType.INT8, how)
+    algorithm = DepthwiseIntegers(path, wide, source.dtype is DType.INT8, how)
     tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
     lowering.emit(at, algorithm, slots, tiles, (*reads, *after.reads), after.writes, flops, touched)
 
