@@ -57,7 +57,8 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     if not any(_follows(prepared, operation) for operation in prepared.operations):
         return None
     names = {prepared.operands[o].name for each in prepared.operations for o in each.outputs if _is_open(prepared, o)}
-    given = entry.reshaped({at: static(prepared.type(i).shape) for at, i in enumerate(prepared.inputs)})
+    types = {at: prepared.type(i) for at, i in enumerate(prepared.inputs)}
+    given = entry.reshaped({at: static(type_.shape) for at, type_ in types.items() if type_.is_static})
     stay, moved = _divided(infer_model(given.model, entry.index)[entry.index], model, names - {""})
     known = _without_sizes(entry)
     parts: list[Entry] = []
