@@ -34,29 +34,6 @@ def _s(value: float) -> Any:
 _POSITIONS = np.arange(16)[:, None] / (10.0 ** np.arange(4))
 _COS, _SIN = np.cos(_POSITIONS).astype(np.float32), np.sin(_POSITIONS).astype(np.float32)
 _QUANTIZED = (octets(2, 3), _s(0.02), np.uint8(120))
-_LEAST = {"nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_GT", "LEAF", "LEAF"]}
-_TREE = {
-    **_LEAST,
-    "nodes_treeids": [0] * 5,
-    "nodes_nodeids": [0, 1, 2, 3, 4],
-    "nodes_featureids": [0, 0, 2, 0, 0],
-    "nodes_values": [0.1, 0.0, -0.3, 0.0, 0.0],
-    "nodes_truenodeids": [1, 0, 3, 0, 0],
-    "nodes_falsenodeids": [2, 0, 4, 0, 0],
-    "nodes_missing_value_tracks_true": [1, 0, 0, 0, 0],
-}
-
-
-def _votes(side: str, targets: list[int], weights: list[float]) -> dict[str, Any]:
-    return {
-        f"{side}_treeids": [0] * 3,
-        f"{side}_nodeids": [1, 3, 4],
-        f"{side}_ids": targets,
-        f"{side}_weights": weights,
-    }
-
-
-_X = np.concatenate([floats(6, 3), np.float32([[np.nan, 0, 1]])])
 _LINEAR = {"coefficients": [1.0, -2.0, 0.5, 0.1, 0.2, 0.3], "intercepts": [0.1, -0.1]}
 CASES: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     (MICROSOFT, "FusedMatMul", (floats(2, 4, 3), floats(2, 4, 5)), {"transA": 1, "alpha": 0.5}, 1),
@@ -130,33 +107,6 @@ CASES: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
             "kernel_params": [0.7, 0.0, 3.0],
         },
         1,
-    ),
-    *(
-        (
-            LEARNING,
-            "TreeEnsembleRegressor",
-            (_X,),
-            {**_TREE, **_votes("target", [0, 0, 1], [1.0, 2.0, 3.0]), "n_targets": 2, "aggregate_function": how},
-            1,
-        )
-        for how in ("SUM", "AVERAGE", "MIN", "MAX")
-    ),
-    *(
-        (
-            LEARNING,
-            "TreeEnsembleClassifier",
-            (_X,),
-            {**_TREE, **_votes("class", targets, weights), "classlabels_int64s": labels, "post_transform": after},
-            2,
-        )
-        for targets, weights, labels, after in (
-            ([0, 1, 2], [0.5, 0.25, 0.125], [3, 4, 5], "NONE"),
-            ([0, 1, 2], [0.5, 0.25, 0.125], [3, 4, 5], "SOFTMAX"),
-            ([0, 0, 0], [0.9, 0.2, 0.6], [0, 1], "NONE"),
-            ([0, 0, 0], [0.9, -0.2, 0.6], [0, 1], "LOGISTIC"),
-            ([1, 1, 1], [0.9, 0.2, 0.6], [0, 1], "NONE"),
-            ([1, 1, 1], [0.9, -0.2, 0.6], [0, 1], "LOGISTIC"),
-        )
     ),
 ]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from frontend.onnx_domain_cases import CASES, LEARNING, MICROSOFT, MORE, REFUSED, Constant, floats, octets
 from frontend.onnx_selection_cases import MISFITS, SELECTED
+from frontend.onnx_tree_cases import TREES
 from onnx_peer import precise_session
 
 import onert
@@ -38,10 +39,10 @@ def _model(
 
 
 def _runs() -> list[Any]:
-    """The first table runs natively. The others run on the reference backend, and natively in the long suite."""
+    """The first two tables run natively. The others run on the reference backend, and natively in the long suite."""
     found = []
-    for at, case in enumerate([*CASES, *MORE, *SELECTED]):
-        first = at < len(CASES)
+    for at, case in enumerate([*CASES, *TREES, *MORE, *SELECTED]):
+        first = at < len(CASES) + len(TREES)
         found.append(pytest.param(*case, () if first else ("reference",), id=f"{at} {case[1]}"))
         if not first:
             found.append(pytest.param(*case, (), id=f"{at} {case[1]} natively", marks=pytest.mark.long))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from attrs import define, field
@@ -12,7 +13,7 @@ from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.lookup.trees import Aggregation, Test, TreeEnsemble
 
-from .scores import DOMAIN, TRANSFORMS, best, labels, transformed
+from .scores import DOMAIN, TRANSFORMS, best, labelled, labels, transformed
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _MEMBER = len(_MODES)
@@ -47,6 +48,13 @@ class _Trees:
             self.weights.append(weight)
         self.starts.append(len(self.targets))
         return -(len(self.starts) - 1)
+
+    def keep_first_votes(self) -> None:
+        """Keep only the first vote of each leaf."""
+        kept = [start for start, end in pairwise(self.starts) if start < end]
+        self.starts = [0, *accumulate(int(start < end) for start, end in pairwise(self.starts))]
+        self.targets = [self.targets[at] for at in kept]
+        self.weights = [self.weights[at] for at in kept]
 
     def operation(self, node: Node, outputs: int, aggregation: Aggregation) -> Expression:
         d, x = node.draft, operand(node, 0)
@@ -214,50 +222,81 @@ def _read(node: Node, side: str) -> _Trees:
     return trees
 
 
-def _based(node: Node, x: Expression) -> Expression:
-    """The votes plus the base values of the targets."""
+def _bases(node: Node, count: int) -> Array:
+    """The base values: none, one, or one for each of `count` targets or classes."""
     values, _ = _numbers(node, "base_values")
-    if not len(values):
-        return x
-    if len(values) not in (1, x.known_size(1, "the votes")):
-        raise ModelError(f"there are {len(values)} base values for {x.type}")
-    return x + x.of(x.draft.constant(values.astype(x.dtype.numpy), x.dtype))
+    if len(values) not in (0, 1, count):
+        raise ModelError(f"there are {len(values)} base values for {count} targets")
+    return values
+
+
+def _plus(votes: Expression, bases: Array) -> Expression:
+    return votes + votes.of(votes.draft.constant(bases.astype(votes.dtype.numpy), votes.dtype)) if len(bases) else votes
 
 
 def _regressor(node: Node) -> int:
+    """The value of each target, as ONNX Runtime computes it: a target without votes gets no base value. Of a single
+    target, only the first vote of a leaf counts, and PROBIT is the only transform."""
     trees = _read(node, "target")
     named = node.choice("aggregate_function", _AGGREGATIONS, "SUM")
     outputs = node.integer("n_targets", max(trees.targets, default=0) + 1)
-    votes = _based(node, trees.operation(node, outputs, _AGGREGATIONS[named]))
-    return transformed(votes, node.text("post_transform", "NONE")).cast(DType.FLOAT32).operand
+    how = node.text("post_transform", "NONE")
+    bases = _bases(node, outputs)
+    bases = np.where(np.isin(np.arange(outputs), trees.targets), bases, 0) if len(bases) else bases
+    if outputs == 1:
+        trees.keep_first_votes()
+        how = how if how == "PROBIT" or how not in TRANSFORMS else "NONE"
+    votes = _plus(trees.operation(node, outputs, _AGGREGATIONS[named]), bases)
+    return transformed(votes, how).cast(DType.FLOAT32).operand
 
 
 def _classifier(node: Node) -> tuple[int, int]:
-    """The best class of each row, and the scores.
-
-    With two classes, only one may have votes. If that is the first, they count for the second nevertheless, and the
-    first class gets 1 - votes, or -votes if a weight is negative. ONNX Runtime interprets exporters' files so.
-    """
+    """The best class of each row, and the scores. A class without votes and base value is never the best."""
     trees = _read(node, "class")
     classes = labels(node, "classlabels_int64s", "classlabels_strings")
     if classes is None:
         raise ModelError("has no labels")
-    count, voted = len(classes[0]), set(trees.targets)
-    least = 0.5 if min(trees.weights, default=0.0) >= 0 else 0.0
-    if count == 2 and voted == {0}:
-        bases, _ = _numbers(node, "base_values")
-        votes = trees.operation(node, 1, Aggregation.SUM)
-        votes = votes + float(bases[-1]) if len(bases) else votes
-        scores = (1 - votes if least else -votes).concat([votes], 1)
-    else:
-        scores = _based(node, trees.operation(node, count, Aggregation.SUM))
-    if count == 2 and len(voted) == 1:
-        second = (scores.take(1, 1) > least).cast(DType.INT64)
-        chosen = scores.of(scores.draft.constant(classes[0], classes[1])).take(second, 0)
+    count = len(classes[0])
+    how = node.text("post_transform", "NONE")
+    if count == 2:
+        return _one_of_two(node, trees, classes, how)
+    bases = _bases(node, count)
+    scores = _plus(trees.operation(node, count, Aggregation.SUM), bases)
+    voted = sorted({*trees.targets, *range(len(bases))})
+    if 0 < len(voted) < count:
+        chosen = best(scores.take(voted, 1), (classes[0][voted], classes[1]))
     else:
         chosen = best(scores, classes)
-    scores = transformed(scores, node.text("post_transform", "NONE")).cast(DType.FLOAT32)
-    return chosen.operand, scores.operand
+    return chosen.operand, transformed(scores, how).cast(DType.FLOAT32).operand
+
+
+def _one_of_two(node: Node, trees: _Trees, classes: tuple[Array, DType], how: str) -> tuple[int, int]:
+    """Two classes, whose files ONNX Runtime interprets in its own way.
+
+    - If only the first class has votes, they are scores of the second, and the first gets 1 - score, or -score if a
+      weight is negative. LOGISTIC applies to -score and score; other transforms do not apply.
+    - A base value of the second class is for the votes of the first if both have votes; the first gets the opposite.
+    - A class without votes has the score 0 otherwise.
+    - The second class is chosen if its score is positive, or above 0.5 if one class has votes, none of them negative.
+    """
+    voted, bases = set(trees.targets), _bases(node, 2)
+    positive = min(trees.weights, default=0.0) >= 0
+    votes = trees.operation(node, 2, Aggregation.SUM)
+    first, second = (votes.take([at], 1) for at in range(2))
+    if 1 in voted:
+        if len(bases) == 2:
+            second = first + float(bases[1])
+        if len(bases) and 0 in voted:
+            first = -second if len(bases) == 2 else first + float(bases[0])
+        decides = second
+    else:
+        decides = first = first + float(bases[0]) if len(bases) else first
+        if len(bases) < 2:
+            first, second = -first if how == "LOGISTIC" or not positive else 1 - first, first
+            how = how if how == "LOGISTIC" or how not in TRANSFORMS else "NONE"
+    place = (decides.squeeze(1) > (0.5 if positive and len(voted) == 1 else 0.0)).cast(DType.INT64)
+    scores = transformed(first.concat([second], 1), how).cast(DType.FLOAT32)
+    return labelled(place, classes).operand, scores.operand
 
 
 _IMPORTERS: dict[str, Importer] = {
