@@ -35,7 +35,7 @@ def _forest(seed: int, trees: int, levels: int) -> tuple[Array, ...]:
         draw.integers(0, FEATURES, nodes),
         draw.integers(0, 6, nodes),
         draw.integers(0, 2, nodes),
-        draw.integers(-2, 3, nodes).astype(np.float32),
+        draw.choice([-np.inf, -2, -1, 0, 1, 2, np.inf], nodes).astype(np.float32),
         follows(2 * at + 1),
         follows(2 * at + 2),
         np.arange(trees) * inner,
@@ -51,6 +51,8 @@ def test_tree_ensembles_match_their_definition(aggregation: Aggregation, kind: t
     x = np.random.default_rng(3).integers(-3, 4, (41, FEATURES)).astype(kind)
     if kind is np.float32:
         x[::7, ::2] = np.nan
+        most = np.finfo(np.float32).max
+        x[1:5] = np.array([[np.inf], [-np.inf], [most], [-most]])
     for trees, levels in ((1, 1), (9, 4)):
         parts = _forest(trees, trees, levels)
         graph, inputs = single(TreeEnsemble(OUTPUTS, aggregation), x, *parts, constant=range(1, 11))

@@ -80,7 +80,8 @@ def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
     less_last = last == one
     first, second = np.where(less_last, other, one), np.where(less_last, one, other)
     both = equal | unequal
-    numbers = np.where(both, t, np.where(less_last, -_next_float(at_most, np.inf), at_most))
+    above = np.where(np.isnan(at_most), np.float32(-np.inf), _next_float(at_most, np.inf))
+    numbers = np.where(both, t, np.where(less_last, -above, at_most))
     negated = less_last & ~both
     exact, asked = np.flatnonzero(both), np.flatnonzero(both & missing)
     second_test = count + np.arange(len(exact))
@@ -100,9 +101,9 @@ def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
 
 
 def _next_float(numbers: Array, side: float) -> Array:
-    """The next float32 towards a side, infinite beyond the last."""
+    """The next float32 towards a side; beyond infinity NaN, which nothing is at most."""
     with np.errstate(over="ignore"):
-        return np.nextafter(numbers, np.float32(side))
+        return np.where(numbers == side, np.float32(np.nan), np.nextafter(numbers, np.float32(side)))
 
 
 def _laid_out(nodes: _Nodes, roots: Array, leaf_values: Array) -> tuple[Array, Array]:

@@ -28,9 +28,10 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
     if any(p.value is None for p in parts):
         return "the trees are not constant"
     given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}
-    for name in ("numbers", "weights"):
-        if given[name].dtype != np.float32 or not np.isfinite(given[name]).all():
-            return "a threshold or a weight is not a finite float32"
+    if given["numbers"].dtype != np.float32 or np.isnan(given["numbers"]).any():
+        return "a threshold is not a float32, or is NaN"
+    if given["weights"].dtype != np.float32 or not np.isfinite(given["weights"]).all():
+        return "a weight is not a finite float32"
     if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):
         return "there are no trees, or too many"
     if _records(op, given) is None:
