@@ -26,22 +26,26 @@ _NOTHING = -math.inf
 
 def split_heads(x: Expression, heads: int, what: str) -> Expression:
     """Split heads: [batch, tokens, heads * n] to [batch, heads, tokens, n]."""
-    width = x.known_size(2, what)
-    if heads < 1 or width % heads:
+    width = x.shape[2] if x.rank == 3 else x.known_size(2, what)
+    if heads < 1 or (width or 0) % heads:
         raise ModelError(f"{what} is {x.type}, expected a multiple of {heads} features")
-    return x.reshape_by(x.size(0), x.size(1), heads, width // heads).transpose(0, 2, 1, 3)
+    each = -1 if width is None else width // heads
+    return x.reshape_by(x.size(0), x.size(1), heads, each).transpose(0, 2, 1, 3)
 
 
 def merge_heads(x: Expression) -> Expression:
     """Merge heads: [batch, heads, tokens, n] to [batch, tokens, heads * n]."""
-    width = x.known_size(1, "the result") * x.known_size(3, "the result")
+    heads, each = x.shape[1], x.shape[3]
     turned = x.transpose(0, 2, 1, 3)
-    return turned.reshape_by(turned.size(0), turned.size(1), width)
+    return turned.reshape_by(turned.size(0), turned.size(1), -1 if heads is None or each is None else heads * each)
 
 
-def repeat_heads(x: Expression, heads: int) -> Expression:
+def repeat_heads(x: Expression, heads: int | Expression) -> Expression:
     """Repeat each key or value head for the consecutive query heads that share it."""
-    own = x.known_size(1, "a key or value")
+    own = x.shape[1]
+    if own is None or isinstance(heads, Expression):
+        count = x.of(x.draft.constant([heads], DType.INT64)) if isinstance(heads, int) else heads
+        return x.take(count.arange() / (count / x.size(1)), 1)
     if own == heads:
         return x
     if own < 1 or heads % own:
@@ -55,17 +59,21 @@ class HeadGroups(ByIdentity):
 
     [batch, heads, tokens, n] is computed as [batch, kv_heads, heads / kv_heads, tokens, n], or for one token as
     [batch, kv_heads, heads / kv_heads, n], so that keys are read once for all query heads that share them. If it is
-    unknown whether a bias is the same for all heads, keys and values are repeated.
+    unknown whether a bias is the same for all heads, or how many heads there are, keys and values are repeated.
     """
 
     heads: int
     kv_heads: int
     one_token: bool
+    counted: Expression | None = None
+    """The number of query heads if it is unknown; then there are no groups."""
 
     @staticmethod
     def of(q: Expression, k: Expression, bias: Expression | None) -> HeadGroups:
         """The groups of queries and keys [batch, heads, tokens, n]. Raises ModelError if the heads do not divide."""
-        heads, own = q.known_size(1, "the query"), k.known_size(1, "a key or value")
+        heads, own = q.shape[1], k.shape[1]
+        if heads is None or own is None:
+            return HeadGroups(0, 0, False, q.size(1))
         if own < 1 or heads % own:
             raise ModelError(f"{heads} query heads are not a multiple of {own} key and value heads")
         unclear = bias is not None and bias.rank >= 3 and bias.shape[-3] is None
@@ -85,7 +93,7 @@ class HeadGroups(ByIdentity):
     def expand_keys(self, x: Expression) -> Expression:
         """Keys or values [batch, kv_heads, keys, n] shaped to match grouped queries."""
         if self.heads == self.kv_heads:
-            return repeat_heads(x, self.heads)
+            return repeat_heads(x, self.counted or self.heads)
         return x if self.one_token else x.unsqueeze(2)
 
     def merge(self, x: Expression) -> Expression:
@@ -96,17 +104,20 @@ class HeadGroups(ByIdentity):
         return x.reshape_by(x.size(0), self.heads, tokens, x.size(x.rank - 1))
 
 
-def scores(q: Expression, k: Expression, scale: float) -> Expression:
+def scores(q: Expression, k: Expression, scale: float | Expression) -> Expression:
     """`q · kᵀ * scale`. 16-bit floats may overflow, so both sides are multiplied by the scale's square root instead."""
-    root = math.sqrt(scale) if scale > 0 and q.dtype in (DType.FLOAT16, DType.BFLOAT16) else 1.0
-    left, right = (q, k) if root == 1 else (q * root, k * root)
-    found = q.of(q.draft.add(BatchMatMul(adjoint_y=True), left.operand, right.operand))
-    return found if root != 1 else found * scale
+    known = None if isinstance(scale, Expression) else scale
+    if q.dtype not in (DType.FLOAT16, DType.BFLOAT16) or (known is not None and (known <= 0 or known == 1)):
+        return q.of(q.draft.add(BatchMatMul(adjoint_y=True), q.operand, k.operand)) * scale
+    root = scale.unary(UnaryKind.SQRT) if isinstance(scale, Expression) else math.sqrt(scale)
+    return q.of(q.draft.add(BatchMatMul(adjoint_y=True), (q * root).operand, (k * root).operand))
 
 
-def usual_scale(q: Expression) -> float:
+def usual_scale(q: Expression) -> float | Expression:
     """The default scale of scores, 1 / sqrt(n) for queries [.., .., .., n]."""
-    width = q.known_size(3, "the query")
+    width = q.shape[3]
+    if width is None:
+        return q.size(3).cast(q.dtype).unary(UnaryKind.RSQRT)
     if not width:
         raise ModelError(f"the query is {q.type}, expected features")
     return 1 / math.sqrt(width)

@@ -47,7 +47,7 @@ def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) ->
         raise ModelError(f"has {' and '.join(given)}, which is not supported")
 
 
-def _scale(node: Node, q: Expression) -> float:
+def _scale(node: Node, q: Expression) -> float | Expression:
     return node.number("scale") or usual_scale(q)
 
 
@@ -59,7 +59,9 @@ def _sum(parts: list[Expression | None]) -> Expression | None:
     return found
 
 
-def _attend(q: Expression, k: Expression, v: Expression, scale: float, bias: Expression | None) -> _Attention:
+def _attend(
+    q: Expression, k: Expression, v: Expression, scale: float | Expression, bias: Expression | None
+) -> _Attention:
     raw = scores(q, k, scale)
     raw = raw if bias is None else raw + bias
     weights = softmax(raw)
