@@ -278,6 +278,7 @@ def _one_of_two(node: Node, trees: _Trees, classes: tuple[Array, DType], how: st
     - A base value of the second class is for the votes of the first if both have votes; the first gets the opposite.
     - A class without votes has the score 0 otherwise.
     - The second class is chosen if its score is positive, or above 0.5 if one class has votes, none of them negative.
+      If both have votes, integer labels are ignored: the result is 0 or 1.
     """
     voted, bases = set(trees.targets), _bases(node, 2)
     positive = min(trees.weights, default=0.0) >= 0
@@ -296,7 +297,8 @@ def _one_of_two(node: Node, trees: _Trees, classes: tuple[Array, DType], how: st
             how = how if how == "LOGISTIC" or how not in TRANSFORMS else "NONE"
     place = (decides.squeeze(1) > (0.5 if positive and len(voted) == 1 else 0.0)).cast(DType.INT64)
     scores = transformed(first.concat([second], 1), how).cast(DType.FLOAT32)
-    return labelled(place, classes).operand, scores.operand
+    ignored = len(voted) == 2 and classes[1] is DType.INT64
+    return (place if ignored else labelled(place, classes)).operand, scores.operand
 
 
 _IMPORTERS: dict[str, Importer] = {
