@@ -119,7 +119,7 @@ NATIVE = {
 
 STAYS: dict[str, tuple[str, ...]] = {
     "strings": (
-        *("RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram", "Tokenize"),
+        *("MurmurHash3", "RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram", "Tokenize"),
         *("LshProjection", "ImageDecoder"),
     ),
     "hash tables": ("HashTable", "HashTableFind", "HashTableImport", "HashTableSize", "HashtableLookup"),

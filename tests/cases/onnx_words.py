@@ -6,6 +6,7 @@ import numpy as np
 
 from onert.ir import Array
 from onert.ir.ops.data_movement.unique import UniqueSlices
+from onert.ir.ops.lookup.murmur import MurmurHash3
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
 from onert.ir.ops.lookup.table_of_values import LookUp
@@ -46,6 +47,18 @@ def _groups(weighting: Weighting, shortest: int, longest: int, skips: int) -> Co
 
 
 CASES: list[Case] = [
+    Case(
+        "hashes of texts of several lengths",
+        MurmurHash3(),
+        (_texts(b"", b"a", b"hello", b"hello, world", "grün".encode()),),
+        (np.uint32([0, 1009084850, 613153351, 345750399, 720732358]),),
+    ),
+    Case(
+        "signed hashes of numbers with a seed",
+        MurmurHash3(42, signed=True),
+        (np.int64([[0, -1], [1 << 40, 7]]),),
+        (np.int32([[-1670924195, -939490007], [-1596767687, 1293116811]]),),
+    ),
     Case(
         "words behind words",
         StringConcat(),

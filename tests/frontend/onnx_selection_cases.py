@@ -58,6 +58,8 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
         (MICROSOFT, "MatMulNBits", (floats(2, 40), _PACKED, _SCALES, zeros, _BLOCKS), _OF_FOUR_BITS, 1)
         for zeros in (None, Constant(8 * floats(9)))
     ),
+    (MICROSOFT, "MurmurHash3", (np.array([["", "a"], ["some words", "grün"]], object),), {"positive": 0, "seed": 3}, 1),
+    *((MICROSOFT, "MurmurHash3", (floats(2, 3).astype(kind),), {}, 1) for kind in (np.float32, np.float64, np.int32)),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 3}, 1),
     *(_of_bits(bits, zeros, level) for bits in (2, 4, 8) for zeros in (False, True) for level in (0, 4)),
     (MICROSOFT, "MatMulNBits", (floats(2, 3, 64), *_SHUFFLED), {"K": 64, "N": 5, "block_size": 32}, 1),

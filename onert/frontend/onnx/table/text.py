@@ -5,6 +5,7 @@ from __future__ import annotations
 from onert.frontend.onnx.building import reshape
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import ModelError
+from onert.ir.ops.lookup.murmur import MurmurHash3
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
 
@@ -58,6 +59,11 @@ def _tokens(node: Node) -> int:
     return node.draft.add(op, node.input(0))
 
 
+def _hashes(node: Node) -> int:
+    op = MurmurHash3(node.integer("seed") & 0xFFFFFFFF, signed=not node.flag("positive", default=True))
+    return node.draft.add(op, node.input(0))
+
+
 _IMPORTERS: dict[str, Importer] = {
     "RegexFullMatch": lambda node: node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0)),
     "StringConcat": lambda node: node.draft.add(StringConcat(), node.input(0), node.input(1)),
@@ -65,4 +71,7 @@ _IMPORTERS: dict[str, Importer] = {
     "StringSplit": _split,
     "TfIdfVectorizer": _groups,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()} | {(DOMAIN, "Tokenizer"): _tokens}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()} | {
+    (DOMAIN, "MurmurHash3"): _hashes,
+    (DOMAIN, "Tokenizer"): _tokens,
+}
