@@ -11,8 +11,9 @@ class Tensor:
     """Type and buffer of one operand within one execution.
 
     A `dynamic` tensor has a type with unknown dimensions until a run assigns an array, which becomes its buffer and
-    determines `type`. The buffer of a model's input or output may change between runs, never during one. The buffer of
-    a constant in host memory may be a `Constant`, whose elements are read when the buffer is first used.
+    determines `type`; kernels look for that buffer when they run. The buffer of a model's input or output may change
+    between runs, never during one. The buffer of a constant in host memory may be a `Constant`, whose elements are read
+    when the buffer is first used.
     While `stamp` is the same object, the elements are the same; None if that is not tracked.
     """
 

@@ -34,6 +34,8 @@ from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.lookup.murmur import MurmurHash3
 from onert.ir.process.budget import MAX_CALL_DEPTH
 
 from .slow import chain, compiled
@@ -207,6 +209,21 @@ def test_another_array_for_a_small_input_is_read_without_rebinding(count: int, b
             assert (execution.get_output(0) == 2 * factor * value).all()
         calls.append(execution._frame.bound)
     assert (calls[2] is calls[3] is calls[4]) is bound_once
+
+
+def test_other_strings_are_read_without_rebinding_native_steps() -> None:
+    b = Builder()
+    words, x = b.input(TensorType(DType.STRING, (2,)), "words"), b.input(TensorType(DType.FLOAT32, (2,)), "x")
+    hashes = b.add(Cast(DType.FLOAT32), b.add(MurmurHash3(), words))
+    execution = onert.Execution(onert.compile(Package((b.model([b.add(Binary(BinaryKind.ADD), hashes, x)]),))))
+    calls, results = [], []
+    for pair in ((b"a", b"b"), (b"b", b"a"), (b"c", b"a")):
+        (found,) = execution.run([np.array(pair, object), np.zeros(2, np.float32)]).values()
+        calls.append(execution._frame.bound)
+        results.append(found.tolist())
+    assert calls[1] is calls[2]
+    assert results[0] == results[1][::-1]
+    assert results[2][1] == results[0][0]
 
 
 def test_an_output_returned_earlier_is_not_overwritten() -> None:

@@ -158,7 +158,8 @@ class Frame:
         if tensor.dynamic and array is not None:
             tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
         if tensor.buffer is not array:
-            self._moved()  # first: an interrupt after this costs only another binding
+            if not tensor.declared.dtype.is_handle:  # kernels read arrays of objects when they run
+                self._moved()  # first: an interrupt after this costs only another binding
             self._lay(operand, array)
 
     put = place
