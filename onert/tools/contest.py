@@ -1,9 +1,12 @@
 """Compare programs on a machine whose speed drifts, by interleaved rounds and the median of their ratios.
 
 A processor clock that stays in one of two states for seconds at a time makes it misleading to compare the minima of two
-separate runs. This is repeatable: the contestants take turns with rounds of about 20 ms, in reverse order every other
-round; a round's result is the minimum over its calls; the overall ratio is the median of the per-round ratios. A
-program entered twice must get a ratio of 1.00.
+separate runs. This is repeatable: the contestants take turns with rounds of about 20 ms and at least three calls, in
+reverse order every other round; a round's result is the minimum over its calls; the overall ratio is the median of the
+per-round ratios. A program entered twice must get a ratio of 1.00.
+
+Threads of some runtimes keep spinning after a call, and take a processor from the next contestant. So a round begins
+with a call that is not measured.
 """
 
 from __future__ import annotations
@@ -45,18 +48,24 @@ class Result(Value):
         return statistics.median(theirs / mine for mine, theirs in zip(self.rounds, other.rounds, strict=True))
 
 
+_LEAST = 3
+"""The fewest calls per round: with one thread per processor, a single call often includes a preemption."""
+
+
 def _calls_per_round(call: Callable[[], object], seconds: float) -> int:
     """How many calls fill a round, estimated from the second call (the first one warms up)."""
     call()
     start = time.perf_counter()
     call()
     once = max(time.perf_counter() - start, 1e-7)
-    return max(1, min(100_000, round(seconds / once)))
+    return max(_LEAST, min(100_000, round(seconds / once)))
 
 
 def _round(call: Callable[[], object], count: int) -> float:
+    """The minimum time of `count` calls after one that is not measured."""
     clock = time.perf_counter
     best = float("inf")
+    call()
     for _ in range(count):
         start = clock()
         call()
