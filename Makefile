@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ship wheel smoke check lint types pytest test-long mutants mutants-sampled hostile docs clean
+.PHONY: help run test ship wheel smoke check lint types pytest emulated test-long mutants mutants-sampled hostile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ types: $(BIN)/.dev
 
 pytest: $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not long'
+
+emulated: $(BIN)/.dev ## run the native code of AVX-512 targets on a processor with AVX2
+	ONERT_CACHE_DIR=$$(mktemp -d) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not long' --emulated tests/llvm
 
 mutants: $(BIN)/.dev ## plant each fault of tests/mutation/faults and count those that no test notices
 	$(BIN)/python tests/mutation/run.py -j 2

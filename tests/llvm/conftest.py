@@ -16,6 +16,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.target.isa import Isa
 
 from .accesses import check
+from .emulated import UNSUITABLE, install
 from .natively import by_width, in_turn
 
 LARGE = 12
@@ -25,8 +26,19 @@ LARGEST = 48
 FOLDER = Path(__file__).parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--emulated", action="store_true", help="emulate AVX-512 targets on a processor with AVX2")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--emulated", default=False):
+        install()
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--emulated", default=False):
+        items[:] = [item for item in items if item.name.partition("[")[0] not in UNSUITABLE]
     tables: dict[str, dict[tuple[int, ...], list[pytest.Function]]] = {}
     for item in items:
         if item.path.parent == FOLDER and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
