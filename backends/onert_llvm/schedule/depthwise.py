@@ -88,15 +88,15 @@ def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Is
     return min(channels, isa.f32 << round(log2(registers)))
 
 
-def registers_together(isa: Isa) -> int:
+def registers_together(isa: Isa, compact: bool = False) -> int:
     """How many registers of channels of bytes a depthwise convolution computes together; 0 for one at a time.
 
     If bytes are multiplied in fours, whole registers of them are interleaved (`interleave_x86`); if in pairs, registers
-    of 16-bit numbers.
+    of 16-bit numbers, unless code is to be `compact`.
     """
-    return pairs_together(isa) or (REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0)
+    return pairs_together(isa, compact) or (REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0)
 
 
-def pairs_together(isa: Isa) -> int:
+def pairs_together(isa: Isa, compact: bool = False) -> int:
     """The same for sums that become floats."""
-    return PAIR if isa.widens_bytes else 0
+    return PAIR if isa.widens_bytes and not compact else 0

@@ -254,7 +254,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(seen, channels=n)
     source = _repeated(lowering, at, x, images, n // c)
     path, picture = sliding(geometry, lowering.isa)
-    wide = pairs_together(lowering.isa)
+    wide = pairs_together(lowering.isa, lowering.compact)
     places = channel_order(n, wide, lowering.isa)
     slots: dict[str, Slot] = {
         **picture,

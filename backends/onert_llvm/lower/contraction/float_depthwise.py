@@ -92,5 +92,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     tiles = lines * chunks
     flops = 2 * geometry.rows * kh * kw * geometry.channels
     every = (*reads, *after.reads)
-    algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near, together=together), after.epilogue)
+    cut = evolve(cut, chunked=True, near=geometry.near, together=together)
+    algorithm = DepthwiseF32(cut, after.epilogue, apart=not lowering.compact)
     lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)

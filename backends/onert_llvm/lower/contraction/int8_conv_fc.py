@@ -221,7 +221,7 @@ def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[O
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     path, picture = sliding(geometry, lowering.isa)
-    wide = registers_together(lowering.isa)
+    wide = registers_together(lowering.isa, lowering.compact)
     places = channel_order(n, wide, lowering.isa)
     weights, zero = layer.filter.values.reshape(kh, kw, n), layer.filter.zero
     again = with_row_again(weights, zero, lowering.isa.group)

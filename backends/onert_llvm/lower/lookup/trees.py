@@ -29,7 +29,7 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
         return "the trees are not constant"
     given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}
     if given["numbers"].dtype != np.float32 or np.isnan(given["numbers"]).any():
-        return "a threshold is not a float32, or is NaN"
+        return "a threshold is neither a finite nor an infinite float32"
     if given["weights"].dtype != np.float32 or not np.isfinite(given["weights"]).all():
         return "a weight is not a finite float32"
     if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):

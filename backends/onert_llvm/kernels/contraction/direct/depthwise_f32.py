@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -17,11 +15,13 @@ from .depthwise_strip import Each, Pixels, Row, Strip, each_strip
 
 @frozen
 class StripsF32(Value):
-    """A convolution whose work tiles are output rows, through all images, computed strip by strip."""
+    """A convolution whose work tiles are output rows, through all images, computed strip by strip; `apart` is as for
+    `each_strip`.
+    """
 
     strip: Strip
     epilogue: Epilogue = PLAIN
-    apart: ClassVar[bool] = False
+    apart: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -55,8 +55,6 @@ class DepthwiseF32(StripsF32):
 
     A filter is read once per strip of outputs, and so is a pixel that several of their windows contain.
     """
-
-    apart = True
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip = k.isa.f32, self.strip

@@ -116,7 +116,7 @@ def _depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     pixels, reads, touched = repeated(lowering, at, x, n // geometry.channels)
     path, picture = sliding(evolve(geometry, channels=n), isa)
-    wide = pairs_together(isa)
+    wide = pairs_together(isa, lowering.compact)
     places = channel_order(n, wide, isa)
     taps = weights.reshape(kh, kw, n)
     slots: dict[str, Slot] = {
