@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from onert.ir import BackendError, OnertWarning
 from onert.ir.process import imports
-from onert.ir.process.cached import cached
 
 from .backend import API_VERSION, Backend
 from .cache import is_settled
@@ -31,7 +30,7 @@ def available() -> Mapping[str, tuple[str, ...]]:
     They are looked for again when a folder on the path has changed, as an installation changes it.
     """
     folders = tuple((folder, _changed(folder)) for folder in sys.path)
-    if all(map(is_settled, (changed for _, changed in folders))):
+    if all(is_settled(changed) for _, changed in folders):
         return _available(folders)
     return _available.__wrapped__(folders)
 
@@ -57,14 +56,6 @@ def _available(_folders: tuple[tuple[str, int], ...]) -> Mapping[str, tuple[str,
     return MappingProxyType(found)
 
 
-class _Installed:
-    """The result of `available`, computed at most once and only on demand."""
-
-    @cached
-    def paths(self) -> Mapping[str, tuple[str, ...]]:
-        return available()
-
-
 def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
     """The backends that `find_backends` finds, with an OnertWarning for each name that is skipped."""
     found, notes = find_backends(names)
@@ -81,13 +72,12 @@ def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple
     version of the contract; if no name can be loaded, this raises BackendError. A backend that is not named is this
     project's own, whatever else is installed under its name.
     """
-    installed = _Installed()
     named = dict.fromkeys(names)
     found: list[Backend] = []
     refusals: list[BackendError] = []
     for name in named:
         try:
-            found.append(_load(name, installed))
+            found.append(load_backend(name))
         except BackendError as error:
             refusals.append(error)
     if refusals and not found:
@@ -119,15 +109,12 @@ def _is_there(path: str) -> bool:
 
 def load_backend(name: str) -> Backend:
     """One backend by its name or by `package.module:Class`. Raises BackendError if it cannot be loaded."""
-    return _load(name, _Installed())
-
-
-def _load(name: str, installed: _Installed) -> Backend:
     if ":" in name:
         return _made(name, name)
-    paths = installed.paths.get(name, ())
+    installed = available()
+    paths = installed.get(name, ())
     if not paths:
-        known = ", ".join(sorted(installed.paths))
+        known = ", ".join(sorted(installed))
         raise BackendError(f"no backend is called {name!r}, expected one of {known} or an import path 'module:Class'")
     if len(paths) > 1:
         places = " and ".join(paths)

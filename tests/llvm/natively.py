@@ -122,20 +122,12 @@ def kernels(subgraph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]
     return Counter(command.spec.name for command in made.commands)
 
 
-def natively(
-    subgraph: Subgraph,
-    inputs: Sequence[Array],
-    isa: Isa,
-    threads: int = 1,
-    runs: int = 1,
-    precision: str = "exact",
-    compact: bool = False,
-) -> list[Array]:
+def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, *how: Any, **named: Any) -> list[Array]:
     """The outputs of a natively run subgraph; all tensors, packed constants and scratch memory end at guard pages.
 
-    If `compact`, it is lowered as for a bundle.
+    Further arguments are those of `natively_legalized`.
     """
-    return natively_legalized(legal(subgraph), inputs, isa, threads, runs, precision, compact)
+    return natively_legalized(legal(subgraph), inputs, isa, *how, **named)
 
 
 def natively_legalized(
@@ -149,7 +141,8 @@ def natively_legalized(
 ) -> list[Array]:
     """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel.
 
-    With several threads, the commands are also replayed one by one, and results must be the same.
+    With several threads, the commands are also replayed one by one, and results must be the same. If `compact`, the
+    subgraph is lowered as for a bundle.
     """
     reason = _unsupported(subgraph)
     assert reason is None, reason
