@@ -70,7 +70,7 @@ class _Kept:
         self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
         """The inputs whose shapes differ from the base program's."""
 
-    def lengths(self, given: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    def lengths(self, given: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The lengths of inputs with these shapes; None if other dimensions differ too."""
         for at, shape in self._same:
             if given[at] != shape:
@@ -116,8 +116,8 @@ class Lengths:
         self._shapes = [info.shape for info in base.inputs]
         self._kept: tuple[_Kept, ...] = ()
         self._setups: dict[_Kept, Setup] = {}
-        self._seen: dict[tuple[tuple[int, ...], ...], _Kept] = {}
-        """The frame found for given input shapes, to be tried first."""
+        self._seen: dict[tuple[tuple[int, ...], ...], tuple[_Kept, tuple[int, ...]]] = {}
+        """The frame found for given input shapes, to be tried first, and its lengths."""
         self._arena = HOST.allocate(0)
 
     def arena(self, program: Program) -> Array:
@@ -152,7 +152,7 @@ class Lengths:
     def setup(self, changed: dict[int, tuple[int, ...]]) -> Setup | None:
         """Set up a run for inputs of these shapes, by position; None if no cached frame supports them."""
         shapes = [changed.get(at, shape) for at, shape in enumerate(self._shapes)]
-        found = self._going([static(shape) for shape in shapes]) if all(map(is_static, shapes)) else None
+        found = self._going(tuple(map(static, shapes))) if all(map(is_static, shapes)) else None
         if found is None:
             return None
         kept, lengths = found
@@ -166,14 +166,12 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        shapes, before = list(map(_SHAPE, arrays)), setup.run_inputs
+        before = setup.run_inputs
         try:
-            kept, lengths = now, now.lengths(shapes) if self._seen.get(tuple(shapes), now) is now else None
-            if lengths is None or not now.frame.become(lengths):
-                found = self._going(shapes, now.fixed)
-                if found is None:
-                    return False
-                kept, lengths = found
+            found = self._going(tuple(map(_SHAPE, arrays)), now.fixed)
+            if found is None:
+                return False
+            kept, lengths = found
             kept.used()
             if kept is not now:
                 setup = self._setup_of(kept, lengths)
@@ -199,23 +197,26 @@ class Lengths:
         return found
 
     def _going(
-        self, shapes: list[tuple[int, ...]], fixed: tuple[Shape, ...] | None = None
+        self, shapes: tuple[tuple[int, ...], ...], fixed: tuple[Shape, ...] | None = None
     ) -> tuple[_Kept, tuple[int, ...]] | None:
         """The first cached frame that could be changed to inputs of these shapes, and their lengths. With `fixed`, only
         frames with the same other dimensions are tried. None if there is none."""
-        key = tuple(shapes)
-        seen = self._seen.get(key)
-        for kept in self._kept if seen is None else (seen, *self._kept):
-            lengths = kept.lengths(shapes) if fixed is None or kept.fixed == fixed else None
-            if lengths is not None and kept.frame.become(lengths):
-                if kept is not self._kept[0]:
-                    self._kept = (kept, *(other for other in self._kept if other is not kept))
-                if kept is not seen:
-                    if len(self._seen) >= _MOST_SEEN:
-                        self._seen.clear()
-                    self._seen[key] = kept
-                return kept, lengths
-        return None
+        found = self._seen.get(shapes)
+        if found is None or not (fixed is None or found[0].fixed == fixed) or not found[0].frame.become(found[1]):
+            for kept in self._kept:
+                lengths = kept.lengths(shapes) if fixed is None or kept.fixed == fixed else None
+                if lengths is not None and kept.frame.become(lengths):
+                    break
+            else:
+                return None
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            found = self._seen[shapes] = kept, lengths
+        if found[0] is not self._kept[0]:
+            others = list(self._kept)
+            others.remove(found[0])
+            self._kept = (found[0], *others)
+        return found
 
     def kept(self, program: Program, made: Setup) -> Setup | None:
         """Cache a new setup's frame for all lengths of the program's stretch. Returns None if native code cannot
