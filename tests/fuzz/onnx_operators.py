@@ -57,6 +57,7 @@ DISPUTED = {
     "Pow": "negative numbers as unsigned ones are nobody's",
     "QLinearMatMul": "a vector has no rows to give scales to",
     "Resize": "with both scales and sizes nothing is said",
+    "Unique": "ReferenceEvaluator sorts Y if it is the only output, and takes unsorted slices along axis 0 only",
 }
 """Operators for some of whose draws there is no agreed result, with the reason."""
 LEAST_VERSION = 7
