@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from onert.ir import Array, DType, OnertError, Op, TensorType
 from onert.ir.errors import MISHAPS
@@ -36,7 +37,8 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.shape import broadcast, static
-from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum, where_greater
+from onert.ir.symbolic.trace import computed, has_symbols, is_symbolic, largest, maximum, minimum, where_greater
+from onert.ir.value import Value
 
 _EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
 """Integers up to this magnitude are exactly representable in the type."""
@@ -157,27 +159,64 @@ def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output:
     known to be exact.
 
     Such a float is off from the true value by its type's rounding error. For small enough lengths there is no integer
-    or midpoint of two integers between the two, so rounding the true value gives the same result.
+    or midpoint of two integers between the two, so rounding the true value gives the same result. For others, the
+    floats themselves are computed, for every length.
     """
     kind = UnaryKind.TRUNC if isinstance(op, Cast) and output.dtype.is_integer else getattr(op, "kind", None)
     function = _ROUNDED.get(kind) if isinstance(op, Cast | Unary) else None
-    if function is None or by.dtype.kind != "f" or by.size != 1 or between not in _EXACT:
+    if kind is None or function is None or by.dtype.kind != "f" or between not in _EXACT:
         return None
-    number = Fraction(by.reshape(-1).tolist()[0]) if np.isfinite(by).all() else Fraction(0)
-    if number <= 0 or scaled.activation is not Activation.NONE or scaled.kind not in (BinaryKind.MUL, BinaryKind.DIV):
+    if scaled.activation is not Activation.NONE or scaled.kind not in (BinaryKind.MUL, BinaryKind.DIV):
         return None
-    up, down = (1 / number if scaled.kind is BinaryKind.DIV else number).as_integer_ratio()
-    most = _EXACT[between] // 4
+    divides, most = scaled.kind is BinaryKind.DIV, _EXACT[between] // 4
 
-    def element(length: Any) -> Any:
+    def element(length: Any, number: Any) -> Any:
+        exact = Fraction(number) if math.isfinite(number) else Fraction(0)
+        if exact <= 0 or length < 0:
+            raise _InexactError
+        up, down = (1 / exact if divides else exact).as_integer_ratio()
         whole = length * up
-        return function(whole, down) if length >= 0 and whole <= most and down <= most else _refused()
+        if down <= most and largest(whole) <= most:
+            return function(whole, down)
+        if max(largest(length), largest(whole) // down) > 64 * most:
+            raise _InexactError  # might overflow the type
+        return computed(RoundedFloats(kind, divides, number, between), length)
 
     try:
-        result = np.asarray(_each(element, x), object).reshape(static(output.shape))
+        result = np.asarray(np.frompyfunc(element, 2, 1)(*_objects(x, by)), object).reshape(static(output.shape))
     except (OnertError, *MISHAPS):
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
+
+
+@frozen
+class RoundedFloats(Value):
+    """A length multiplied or divided by a number as floats of a type, then rounded: a function of the length."""
+
+    kind: UnaryKind
+    divides: bool
+    number: float
+    dtype: DType
+
+    def __call__(self, length: int) -> int:
+        found: int = self._of(np.array([length])).item()
+        return found
+
+    def results(self, count: int) -> Array:
+        """The results for the lengths below `count`, int64."""
+        return self._of(np.arange(count))
+
+    def _of(self, lengths: Array) -> Array:
+        floats, number = lengths.astype(self.dtype.numpy), np.array(self.number, self.dtype.numpy)
+        return _FLOAT_ROUNDING[self.kind](floats / number if self.divides else floats * number).astype(np.int64)
+
+
+_FLOAT_ROUNDING: Mapping[UnaryKind, Callable[[Array], Array]] = {
+    UnaryKind.FLOOR: np.floor,
+    UnaryKind.TRUNC: np.trunc,
+    UnaryKind.CEIL: np.ceil,
+    UnaryKind.ROUND: np.rint,
+}
 
 
 def _to_even(x: Any, y: Any) -> Any:

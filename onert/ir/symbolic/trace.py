@@ -22,7 +22,6 @@ from .polynomials import BY_RULE, Polynomial
 _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
 
-
 MARK = "Symbolic("  # the start of a symbolic number's `repr`
 
 
@@ -378,12 +377,18 @@ def decided(function: Callable[..., Any], *numbers: int) -> Any:
 
     A function may have a method `results`: an integer array of all results below given bounds, an axis per argument.
     """
+    found = computed(function, *numbers)
+    return found.trace.require(found.index) if isinstance(found, Symbolic) else found
+
+
+def computed(function: Callable[..., Any], *numbers: int) -> Any:
+    """The result of a function of numbers, like `decided`, but symbolic; adds no condition."""
     values: Sequence[Any] = numbers
-    trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)
+    trace = next((value.trace for value in values if is_symbolic(value)), None)
     if trace is None:
         return function(*numbers)
     at = (value.index if isinstance(value, Symbolic) else trace.constant(value) for value in values)
-    return trace.require(trace.result(function, *at))
+    return Symbolic(trace, trace.result(function, *at))
 
 
 def largest(number: int) -> int:
