@@ -21,6 +21,8 @@ from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Low
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
+_MOST_KEPT = 4
+"""For how many lengths each computed constant is kept: some callers alternate between a few."""
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
@@ -82,7 +84,8 @@ class _BoundStretch:
         self._kernel = own
         self._numbers = numbers
         self._registers = registers
-        self._constants: dict[int, tuple[tuple[int, ...], Array]] = {}
+        self._constants: dict[int, dict[tuple[int, ...], Array]] = {index: {} for index, *_ in own.computed}
+        """The arrays of each constant for the last lengths, the current one last."""
         self._of_constants: list[tuple[int, int, int]] = []
         self._words: dict[int, Array] = {}
         """The constants whose elements native code stores."""
@@ -172,10 +175,12 @@ class _BoundStretch:
             given = tuple(
                 int(self._registers[self._numbers.registers[n]]) if symbolic else n for symbolic, n in numbers
             )
-            if index not in self._constants or self._constants[index][0] != given:
-                self._constants[index] = given, function(*given)
+            kept = self._constants[index]
+            kept[given] = kept.pop(given) if given in kept else function(*given)
+            if len(kept) > _MOST_KEPT:
+                del kept[next(iter(kept))]
         for index, offset, target in self._of_constants:
-            _point(target, self._constants[index][1], offset)
+            _point(target, next(reversed(self._constants[index].values())), offset)
 
 
 def _point(target: int, array: Array, offset: int) -> None:
