@@ -22,6 +22,7 @@ from .polynomials import BY_RULE, Polynomial
 _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
 
+
 MARK = "Symbolic("  # the start of a symbolic number's `repr`
 
 
@@ -378,7 +379,7 @@ def decided(function: Callable[..., Any], *numbers: int) -> Any:
     A function may have a method `results`: an integer array of all results below given bounds, an axis per argument.
     """
     found = computed(function, *numbers)
-    return found.trace.require(found.index) if isinstance(found, Symbolic) else found
+    return found._relied() if isinstance(found, Symbolic) else found
 
 
 def computed(function: Callable[..., Any], *numbers: int) -> Any:
