@@ -191,7 +191,7 @@ def _parted() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), b.add(Reshape(), back, flat), x)])
 
 
-def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable[[], Subgraphs]:
+def _scaled(rounding: UnaryKind | None, *steps: tuple[BinaryKind, float]) -> Callable[[], Subgraphs]:
     """A channels-first image resized to a size that is computed in floats and rounded, by the nearest pixel; and as
     many zeros as its new width.
     """
@@ -201,8 +201,9 @@ def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable
         x = b.input(TensorType(DType.FLOAT32, (1, 3, 8, 6)), "x")
         sizes = b.add(ShapeOf(DType.INT64), x)
         first, last = (b.constant([at], dtype=DType.INT32) for at in (2, 3))
-        width = b.add(Cast(DType.FLOAT32), b.add(Slice(), sizes, last, b.constant([1], dtype=DType.INT32)))
-        floats = b.add(Binary(kind), width, b.constant(np.float32(by)))
+        floats = b.add(Cast(DType.FLOAT32), b.add(Slice(), sizes, last, b.constant([1], dtype=DType.INT32)))
+        for kind, number in steps:
+            floats = b.add(Binary(kind), floats, b.constant(np.float32(number)))
         whole = b.add(Cast(DType.INT64), floats if rounding is None else b.add(Unary(rounding), floats))
         height = b.add(Slice(), sizes, first, b.constant([1], dtype=DType.INT32))
         op = Interpolate(Interpolation.NEAREST, (2, 3), Coordinates.ASYMMETRIC, Rounding.FLOOR)
@@ -346,9 +347,14 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),
     ("parted", _parted, lambda n: [(1, max(n, 1), 8)]),
-    ("halved", _scaled(BinaryKind.MUL, 0.5, UnaryKind.FLOOR), lambda n: [(1, 3, 8, n + 2)]),
-    ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
-    ("tenths", _scaled(BinaryKind.MUL, 1.3, UnaryKind.TRUNC), lambda n: [(1, 3, 8, n + 2)]),
+    ("halved", _scaled(UnaryKind.FLOOR, (BinaryKind.MUL, 0.5)), lambda n: [(1, 3, 8, n + 2)]),
+    ("thirds", _scaled(UnaryKind.CEIL, (BinaryKind.DIV, 3)), lambda n: [(1, 3, 8, n + 2)]),
+    ("tenths", _scaled(UnaryKind.TRUNC, (BinaryKind.MUL, 1.3)), lambda n: [(1, 3, 8, n + 2)]),
+    (
+        "two scales",
+        _scaled(None, (BinaryKind.MUL, 0.6), (BinaryKind.MUL, 1.7), (BinaryKind.ADD, 0.5), (BinaryKind.MAXIMUM, 3)),
+        lambda n: [(1, 3, 8, n + 2)],
+    ),
     ("bordered", _bordered, lambda n: [(n, 4, 3)]),
     ("merged", _merged, lambda n: [(n, 3, 2, 3)]),
     ("triangle", _triangle, lambda n: [(max(n, 1), 4)]),

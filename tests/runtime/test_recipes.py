@@ -16,13 +16,10 @@ from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, 
 import onert
 from onert.compiler.legalize.vision_audio.interpolation import SameElements
 from onert.compiler.recipes.recipe import MOST, MOST_UNUSED, Recipes
-from onert.compiler.rewrite.shape_arithmetic import rounded
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.reshape import ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.symbolic.instructions import instructions
@@ -327,30 +324,3 @@ def test_nearest_neighbour_resizing_by_a_factor_is_recognised_for_all_sizes(
     assert resized.repeats(n * times, n) == repeated
     for length in range(1, 25):
         assert trace.at([length]) is None or resized.repeats(times * length, length) == repeated
-
-
-@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.FLOAT32, DType.FLOAT64], ids=lambda dtype: dtype.text)
-@pytest.mark.parametrize("kind", [BinaryKind.MUL, BinaryKind.DIV], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("by", [0.5, 1.5, 3.0, 7.0, 32.0, 0.375, 1.3, 0.7, 0.1])
-def test_rounded_sizes_match_the_floating_point_computation(by: float, kind: BinaryKind, dtype: DType) -> None:
-    operations = [Unary(UnaryKind.FLOOR), Unary(UnaryKind.CEIL), Unary(UnaryKind.ROUND), Unary(UnaryKind.TRUNC)]
-    number = np.array(by, dtype.numpy)
-    checked = 0
-    for op in (*operations, Cast(DType.INT64)):
-        output = TensorType(DType.INT64 if isinstance(op, Cast) else dtype, (1,))
-        trace = Trace([6], [500])
-        found = rounded(op, Binary(kind), np.array(trace.lengths, object), number, dtype, output)
-        assert found is not None
-        for length in range(500):
-            between = np.array([length], dtype.numpy) * number if kind is BinaryKind.MUL else length / number
-            expected = {"FLOOR": np.floor, "CEIL": np.ceil, "ROUND": np.rint}.get(
-                op.kind.name if isinstance(op, Unary) else "", np.trunc
-            )
-            numbers = trace.at([length])
-            if numbers is not None:
-                checked += 1
-                assert numbers[found[0].index] == int(expected(np.asarray(between, dtype.numpy)).item())
-    assert checked > 50
-    assert by not in (1.3, 0.7, 0.1) or checked == 5 * 500
-    wide, narrow = np.array([1 << 50], object), TensorType(dtype, (1,))
-    assert dtype is DType.FLOAT64 or rounded(operations[0], Binary(kind), wide, number, dtype, narrow) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from onert.ir.symbolic.trace import is_symbolic
 
 MOST_ELEMENTS = 64
 """The largest tensor that counts as arithmetic on shapes."""
+_COMMUTATIVE = (BinaryKind.ADD, BinaryKind.MUL, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
@@ -38,7 +40,7 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
     edit = Edit(subgraph)
     types = [operand.known for operand in subgraph.operands]
     shapes: set[int] = set()  # tensors computed from shapes
-    scaled: dict[int, int] = {}  # lengths times a number, possibly not integers, and the operations that compute them
+    scaled: dict[int, int] = {}  # floats computed from lengths, possibly not integers, and their operations
     folded: set[int] = set()
     for at, operation in enumerate(subgraph.operations):
         try:
@@ -50,7 +52,9 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
         values = [_value(operation, types, shapes, which) for which in range(len(operation.outputs))]
         if len(values) == 1 and values[0] is None:
             values = [_rounded(operation, subgraph, types, scaled)]
-            if isinstance(operation.op, Binary) and shapes.intersection(operation.used):
+            if isinstance(operation.op, Binary) and (
+                shapes.intersection(operation.used) or scaled.keys() & operation.used
+            ):
                 scaled[operation.outputs[0]] = at
         known = [value for value in values if value is not None]
         if known and len(known) == len(values):
@@ -100,21 +104,25 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int], whic
 
 
 def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], scaled: dict[int, int]) -> Array | None:
-    """The operation's result if it rounds lengths times a number; otherwise None."""
-    at = scaled.get(operation.used[0]) if len(operation.used) == 1 else None
-    if at is None:
+    """The operation's result if it rounds floats computed from lengths and constants; otherwise None."""
+    steps: list[tuple[Binary, Array]] = []
+    if len(operation.used) != 1:
         return None
-    first = subgraph.operations[at]
-    assert isinstance(first.op, Binary)
-    known = [data for i in first.used if (data := types[i].data) is not None]
-    output, between = types[operation.outputs[0]], types[first.outputs[0]]
-    if first.op.kind is BinaryKind.MUL and len(known) == 2 and not known[0].is_symbolic:
-        known.reverse()
-    if [data.is_symbolic for data in known] != [True, False] or not _small(output):
+    operand = operation.used[0]
+    between, output = types[operand], types[operation.outputs[0]]
+    while (at := scaled.get(operand)) is not None:
+        first = subgraph.operations[at]
+        assert isinstance(first.op, Binary)
+        operands = [*first.used] if len(first.used) == 2 else []
+        if first.op.kind in _COMMUTATIVE:
+            operands.sort(key=lambda i: (data := types[i].data) is not None and not data.is_symbolic)
+        if len(operands) < 2 or (number := types[operands[1]].data) is None or number.is_symbolic:
+            return None
+        steps.insert(0, (first.op, number.array))
+        operand = operands[0]
+    if not steps or (lengths := types[operand].data) is None or not lengths.is_symbolic or not _small(output):
         return None
-    found: Array | None = _arithmetic().rounded(
-        operation.op, first.op, known[0].array, known[1].array, between.dtype, output
-    )
+    found: Array | None = _arithmetic().rounded(operation.op, steps, lengths.array, between.dtype, output)
     return found
 
 
@@ -124,10 +132,11 @@ def _arithmetic() -> Any:
 
 
 def _unused(subgraph: Subgraph, scaled: dict[int, int], folded: set[int]) -> Iterator[int]:
-    """The operations that scale lengths and whose results only folded operations read."""
-    used = {i for at, operation in enumerate(subgraph.operations) if at not in folded for i in operation.used}
-    for out, at in scaled.items():
-        if out not in used and out not in subgraph.kept and at not in folded:
+    """The operations that scale lengths and whose results only folded or unused operations read."""
+    reads = Counter(i for at, operation in enumerate(subgraph.operations) if at not in folded for i in operation.used)
+    for out, at in reversed(scaled.items()):
+        if not reads[out] and out not in subgraph.kept and at not in folded:
+            reads.subtract(subgraph.operations[at].used)
             yield at
 
 

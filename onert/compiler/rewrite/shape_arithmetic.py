@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -154,36 +154,40 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
 
 
-def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output: TensorType) -> Array | None:
-    """The result of rounding lengths multiplied or divided by a number, not necessarily to integers; None if it is not
-    known to be exact.
+def rounded(
+    op: Op, steps: Sequence[tuple[Binary, Array]], x: Array, between: DType, output: TensorType
+) -> Array | None:
+    """The result of rounding floats that `steps` compute from lengths, each with a constant as the second operand; None
+    if it is not known to be exact.
 
-    Such a float is off from the true value by its type's rounding error. For small enough lengths there is no integer
-    or midpoint of two integers between the two, so rounding the true value gives the same result. For others, the
+    A float that is off from the true product or quotient by its type's rounding error rounds to the same integer for
+    small enough lengths, because there is no integer or midpoint of two integers between the two. For others, the
     floats themselves are computed, for every length.
     """
     kind = UnaryKind.TRUNC if isinstance(op, Cast) and output.dtype.is_integer else getattr(op, "kind", None)
     function = _ROUNDED.get(kind) if isinstance(op, Cast | Unary) else None
-    if kind is None or function is None or by.dtype.kind != "f" or between not in _EXACT:
+    if kind is None or function is None or between not in _EXACT:
         return None
-    if scaled.activation is not Activation.NONE or scaled.kind not in (BinaryKind.MUL, BinaryKind.DIV):
+    if any(step.activation is not Activation.NONE or step.kind not in _FLOAT_STEPS for step, _ in steps):
         return None
-    divides, most = scaled.kind is BinaryKind.DIV, _EXACT[between] // 4
+    kinds, numbers = [step.kind for step, _ in steps], [number for _, number in steps]
 
-    def element(length: Any, number: Any) -> Any:
-        exact = Fraction(number) if math.isfinite(number) else Fraction(0)
-        if exact <= 0 or length < 0:
+    def element(length: Any, *constants: float) -> Any:
+        if length < 0:
             raise _InexactError
-        up, down = (1 / exact if divides else exact).as_integer_ratio()
-        whole = length * up
-        if down <= most and largest(whole) <= most:
-            return function(whole, down)
-        if max(largest(length), largest(whole) // down) > 64 * most:
-            raise _InexactError  # might overflow the type
-        return computed(RoundedFloats(kind, divides, number, between), length)
+        exact = Fraction(constants[0]) if math.isfinite(constants[0]) else Fraction(0)
+        if kinds in ([BinaryKind.MUL], [BinaryKind.DIV]) and exact > 0:
+            up, down = (1 / exact if kinds == [BinaryKind.DIV] else exact).as_integer_ratio()
+            most = _EXACT[between] // 4
+            if down <= most and largest(length * up) <= most:
+                return function(length * up, down)
+        floats = RoundedFloats(kind, tuple(zip(kinds, constants, strict=True)), between)
+        if not floats.fit(largest(length) + 1, output.dtype):
+            raise _InexactError
+        return computed(floats, length)
 
     try:
-        result = np.asarray(np.frompyfunc(element, 2, 1)(*_objects(x, by)), object).reshape(static(output.shape))
+        result = np.asarray(_each(element, x, *numbers), object).reshape(static(output.shape))
     except (OnertError, *MISHAPS):
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
@@ -191,26 +195,47 @@ def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output:
 
 @frozen
 class RoundedFloats(Value):
-    """A length multiplied or divided by a number as floats of a type, then rounded: a function of the length."""
+    """A length from which steps compute a float of a type, which is then rounded: a function of the length."""
 
     kind: UnaryKind
-    divides: bool
-    number: float
+    steps: tuple[tuple[BinaryKind, float], ...]
     dtype: DType
 
     def __call__(self, length: int) -> int:
-        found: int = self._of(np.array([length])).item()
-        return found
+        return int(self._of(np.array([length])).item())
 
     def results(self, count: int) -> Array:
         """The results for the lengths below `count`, int64."""
-        return self._of(np.arange(count))
+        return self._of(np.arange(count)).astype(np.int64)
+
+    def fit(self, count: int, dtype: DType) -> bool:
+        """Whether the results for the lengths below `count` are surely integers of this type, and none of them -0."""
+        low, high = _limits(dtype) if dtype.is_integer else (-(1 << 53), 1 << 53)
+        low, high = max(low, -(1 << 53)), min(high, 1 << 53)
+        if count > _MOST_FLOATS:
+            return False
+        found = self._of(np.arange(count))
+        signed = (found == 0) & np.signbit(found) if not dtype.is_integer else False
+        return bool(np.all((low <= found) & (found <= high) & ~np.asarray(signed)))
 
     def _of(self, lengths: Array) -> Array:
-        floats, number = lengths.astype(self.dtype.numpy), np.array(self.number, self.dtype.numpy)
-        return _FLOAT_ROUNDING[self.kind](floats / number if self.divides else floats * number).astype(np.int64)
+        with np.errstate(all="ignore"):
+            floats = lengths.astype(self.dtype.numpy)
+            for kind, number in self.steps:
+                floats = _FLOAT_STEPS[kind](floats, np.array(number, self.dtype.numpy))
+            return _FLOAT_ROUNDING[self.kind](floats).astype(np.float64)
 
 
+_MOST_FLOATS = 1 << 22
+"""The most lengths for which floats are computed to see whether all results fit."""
+_FLOAT_STEPS: Mapping[BinaryKind, Callable[[Array, Array], Array]] = {
+    BinaryKind.ADD: np.add,
+    BinaryKind.SUB: np.subtract,
+    BinaryKind.MUL: np.multiply,
+    BinaryKind.DIV: np.divide,
+    BinaryKind.MAXIMUM: np.maximum,
+    BinaryKind.MINIMUM: np.minimum,
+}
 _FLOAT_ROUNDING: Mapping[UnaryKind, Callable[[Array], Array]] = {
     UnaryKind.FLOOR: np.floor,
     UnaryKind.TRUNC: np.trunc,

@@ -22,7 +22,6 @@ from .polynomials import BY_RULE, Polynomial
 _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
 
-
 MARK = "Symbolic("  # the start of a symbolic number's `repr`
 
 
