@@ -39,8 +39,9 @@ _LIMITS = "limits"
 _FIELDS = struct.Struct("<QII")
 _LONGEST_LABEL = 1 << 12
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
-_SMALL, _COUNTED = 256, 16
-"""Entries under 1/256 of the limit trigger a scan of the directory once in 16: the scan's cost grows with its size."""
+_PER_LIMIT = 64
+"""How often a directory is scanned while entries of the limit's total size are stored. A scan's cost grows with the
+number of entries, so the probability that storing an entry triggers one is proportional to the entry's size."""
 _UNFINISHED = ".new-"
 _ABANDONED = 3600.0
 """Seconds after which a temporary file is considered abandoned."""
@@ -278,7 +279,7 @@ class Cache(Value):
         except OSError:
             self._remove(temporary)
             return False
-        if size > limit // _SMALL or zlib.crc32(key.encode()) % _COUNTED == 0:
+        if zlib.crc32(key.encode()) * limit < (size * _PER_LIMIT) << 32:
             self.evict()
         return True
 
@@ -379,10 +380,11 @@ class Cache(Value):
 
     def _sweep(self) -> None:
         """Remove temporary files of writers that were killed."""
-        for path in self.directory.glob(f"{_UNFINISHED}*"):
-            with contextlib.suppress(OSError):  # another process removed it meanwhile
-                if time.time() - path.stat().st_mtime > _ABANDONED:
-                    path.unlink()
+        with contextlib.suppress(OSError), os.scandir(self.directory) as found:
+            for item in found:
+                with contextlib.suppress(OSError):  # another process removed it meanwhile
+                    if item.name.startswith(_UNFINISHED) and time.time() - item.stat().st_mtime > _ABANDONED:
+                        os.unlink(item.path)
 
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}.onert"

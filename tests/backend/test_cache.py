@@ -84,6 +84,29 @@ def test_the_least_recently_used_entries_are_evicted_first(tmp_path: Path) -> No
     assert sum(e.size for e in cache.entries()) <= (cache.limit or DEFAULT_LIMIT)
 
 
+def test_the_directory_is_scanned_once_per_share_of_the_limit_and_stays_near_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans, evict = list[None](), Cache.evict
+    monkeypatch.setattr(Cache, "evict", lambda cache: (scans.append(None), evict(cache)))
+    entry = 200 + HEADER
+    cache = Cache(tmp_path, limit=1000 * entry)
+    for number in range(2000):
+        cache.store(Cache.key(str(number)), bytes(200))
+        assert number % 50 or sum(e.size for e in cache.entries()) <= (1 + 1 / 16) * 1000 * entry
+    assert 64 < len(scans) < 256
+
+
+def test_abandoned_temporary_files_are_removed_and_recent_ones_kept(tmp_path: Path) -> None:
+    old, recent = tmp_path / ".new-1", tmp_path / ".new-2"
+    for path in (old, recent):
+        path.write_bytes(b"unfinished")
+    os.utime(old, (0, 0))
+    Cache(tmp_path).evict()
+    assert not old.exists()
+    assert recent.exists()
+
+
 def test_an_entry_over_the_limit_is_not_stored(tmp_path: Path) -> None:
     assert not Cache(tmp_path, limit=100).store(Cache.key("x"), bytes(100))
 
