@@ -7,6 +7,7 @@ the test themselves if nothing is raised.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Generator
 from functools import wraps
@@ -81,6 +82,13 @@ def _passed() -> bool:
 
 
 rewrite._check_if_assertion_pass_impl = _passed
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Tens of thousands of collected tests live until the end: every full garbage collection would visit them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
