@@ -9,7 +9,7 @@ from fuzz.seeds import batches
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert's schema writes the mutants")
 
-BATCH = 250
+BATCH = 1000
 MUTANTS, MANY_MUTANTS = 3000, 30_000
 
 

@@ -7,7 +7,7 @@ from fuzz.batch import findings, lines_of
 
 pytest.importorskip("onnx", reason="the package onnx writes the mutants")
 
-BATCH = 100
+BATCH = 200
 MUTANTS, MANY_MUTANTS = 200, 2000
 SECONDS = 5.0
 FORMATS = pytest.mark.parametrize("kind", ["onnx", "tnn"])

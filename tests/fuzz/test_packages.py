@@ -6,7 +6,7 @@ import pytest
 from fuzz.batch import findings, lines_of
 from fuzz.seeds import batches
 
-BATCH = 300
+BATCH = 600
 MUTANTS, ALL_MUTANTS = 1_200, 12_000
 
 
