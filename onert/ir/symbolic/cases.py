@@ -7,7 +7,6 @@ they become a number that is 1 for these lengths, instead of conditions of the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from itertools import islice, product
 from typing import Any, TypeVar
 
@@ -106,8 +105,13 @@ class Cases:
                 continue
             values += current[len(values) :]
             for at, function, arguments in steps:
-                with suppress(ArithmeticError, ValueError):  # a number of a case that does not apply
-                    values[at] = function(*(values[i] for i in arguments))
+                try:
+                    if len(arguments) == 2:
+                        values[at] = function(values[arguments[0]], values[arguments[1]])
+                    else:
+                        values[at] = function(*[values[i] for i in arguments])
+                except (ArithmeticError, ValueError):  # a number of a case that does not apply
+                    continue
 
 
 def cases_of(sizes: Iterable[Any]) -> Cases | None:
