@@ -125,6 +125,12 @@ class Layouts:
     """The movable operation that produces each root."""
     layout: dict[int, Order] = field(factory=dict)
     """The order of blocks of each operation that does not run in its original order."""
+    _orders: dict[tuple[int, Order], Orders] = field(factory=dict)
+    """The orders of axes of operations, by the order of their blocks: a search needs few of them, many times each."""
+    _roots: dict[int, tuple[int, ...]] = field(factory=dict)
+    """What `roots_of` found."""
+    _moves: dict[tuple[int, Order, Order], int] = field(factory=dict)
+    """The costs of transposes of roots."""
 
     def type(self, root: int) -> TensorType:
         return self.subgraph.type(root)
@@ -138,16 +144,20 @@ class Layouts:
         at = self.producer.get(root)
         if at is None:
             return self.root[root][1]
-        return self.movable[at].orders(self._chosen(at, layouts)).result
+        return self._orders_of(at, layouts).result
 
     def required_order(self, use: Use, layouts: Mapping[int, Order]) -> Order:
         """The order in which a use needs its root."""
         if use.movable is None:
             return use.order
-        return composed(use.order, self.movable[use.movable].orders(self._chosen(use.movable, layouts)).operand)
+        return composed(use.order, self._orders_of(use.movable, layouts).operand)
 
-    def _chosen(self, at: int, layouts: Mapping[int, Order]) -> Order:
-        return layouts.get(at) or self.running(at)
+    def _orders_of(self, at: int, layouts: Mapping[int, Order]) -> Orders:
+        chosen = layouts.get(at) or self.running(at)
+        found = self._orders.get((at, chosen))
+        if found is None:
+            found = self._orders[at, chosen] = self.movable[at].orders(chosen)
+        return found
 
     def free(self, root: int, first: Order, then: Order) -> bool:
         """Whether a root in one order is available in another without an operation."""
@@ -155,20 +165,27 @@ class Layouts:
 
     def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
         """The cost of all transposes of a root."""
+        uses = self.uses.get(root)
+        if uses is None or self.subgraph.operands[root].is_constant:
+            return 0
         first = self.produced_order(root, layouts)
-        required = {self.required_order(use, layouts) for use in self.uses.get(root, ())}
+        required = {self.required_order(use, layouts) for use in uses}
         return sum(self._move(root, first, then) for then in required if not self.free(root, first, then))
 
     def _move(self, root: int, first: Order, then: Order) -> int:
         """The cost of a transpose, or of a reshape if no element moves."""
-        shape = self.type(root).shape
-        moves_none = moves_nothing(tuple(shape[a] for a in first), between(first, then))
-        return _MOVE if moves_none else size(self.type(root)) * _BYTE + _MOVE
+        found = self._moves.get((root, first, then))
+        if found is None:
+            shape = self.type(root).shape
+            moves_none = moves_nothing(tuple(shape[a] for a in first), between(first, then))
+            found = _MOVE if moves_none else size(self.type(root)) * _BYTE + _MOVE
+            self._moves[root, first, then] = found
+        return found
 
     def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
         """The cost of transposing an operation's operands of lower rank."""
         each, total = self.movable[at], 0
-        order = each.orders(self._chosen(at, layouts)).operand
+        order = self._orders_of(at, layouts).operand
         if order == identity(len(order)):
             return 0
         for position in each.narrow:
@@ -183,12 +200,14 @@ class Layouts:
                 total += size(type_) * _BYTE + _MOVE
         return total
 
-    def roots_of(self, at: int) -> list[int]:
+    def roots_of(self, at: int) -> tuple[int, ...]:
         """The roots that an operation reads and produces."""
-        operation = self.movable[at].operation
-        operands = [operation.inputs[i] for i in self.movable[at].moved]
-        found = [self.root[i][0] for i in operands if i is not None] + list(operation.outputs)
-        return list(dict.fromkeys(found))
+        if at not in self._roots:
+            operation = self.movable[at].operation
+            operands = [operation.inputs[i] for i in self.movable[at].moved]
+            found = [self.root[i][0] for i in operands if i is not None] + list(operation.outputs)
+            self._roots[at] = tuple(dict.fromkeys(found))
+        return self._roots[at]
 
     def difference(self, changes: Mapping[int, Order]) -> int:
         """The additional cost if these operations run in these orders."""
@@ -349,9 +368,14 @@ def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[i
 def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Order], int]:
     """The changes without those that cost more than they save, and the additional cost of the rest."""
     kept = dict(changes)
-    for at in reversed(changes):
-        if len(kept) > 1:
-            fewer = {k: v for k, v in kept.items() if k != at}
-            if hint(layouts.cost_around((at,), fewer)) < hint(layouts.cost_around((at,), kept)):
-                kept = fewer
+    count = len(kept)
+    for at, order in reversed(changes.items()):
+        if count > 1:
+            kept[at] = ()  # the operation runs as before
+            fewer = layouts.cost_around((at,), kept)
+            kept[at] = order
+            if hint(fewer) < hint(layouts.cost_around((at,), kept)):
+                kept[at] = ()
+                count -= 1
+    kept = {at: order for at, order in kept.items() if order}
     return kept, layouts.difference(kept)
