@@ -7,6 +7,7 @@ anything else. Its pieces must not depend on one another: they run in reverse or
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -112,22 +113,28 @@ class Replay:
         kept = self._outside(self._range(access) for access in touched if access.write)
         for each in hidden:
             np.invert(each, out=each)
-        before = [each.copy() for each in kept]
+        before = [each.tobytes() for each in kept]
         run()
         for each, saved in zip(kept, before, strict=True):
-            assert np.array_equal(each, saved), f"{command.spec.name} writes memory that it does not declare"
+            assert each.tobytes() == saved, f"{command.spec.name} writes memory that it does not declare"
         for each in hidden:
             np.invert(each, out=each)
 
     def _outside(self, ranges: Iterable[Range]) -> list[Array]:
         """All memory except these ranges of addresses."""
-        found, joined = [], _joined(ranges)
+        found, left = [], deque(_joined(ranges))
         for start, memory in self._memory:
             at, end = start, start + len(memory)
-            for first, last in (*joined, (end, end)):
-                if at < min(first, end):
-                    found.append(memory[at - start : min(first, end) - start])
+            while left and left[0][0] < end:
+                first, last = left[0]
+                if at < first:
+                    found.append(memory[at - start : first - start])
                 at = max(at, last)
+                if last > end:
+                    break
+                left.popleft()
+            if at < end:
+                found.append(memory[at - start :])
         return found
 
 
