@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
+from types import FrameType, LambdaType
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,38 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     for kernel in stretch.kernels:
         assert isinstance(kernel, StretchedKernel)
         assert all(isinstance(function, Elements) for _, function, _ in kernel.computed)
+
+
+@pytest.mark.parametrize("name", ["enlarged centres", "between pixels", "between four", "two scales"])
+def test_constants_of_the_last_four_lengths_are_not_computed_again(name: str) -> None:
+    model, shapes = next(row[1:] for row in MODELS if row[0] == name)
+    execution = onert.Execution(onert.compile(opened(model())))
+    for n in (5, 6, 7, 8, 20, 21):
+        execution.run(_given(shapes(n)))
+    stretch = execution.program.stretch
+    assert stretch is not None
+    kernels = [kernel for kernel in stretch.kernels if isinstance(kernel, StretchedKernel)]
+    codes = {
+        function.__code__
+        for kernel in kernels
+        for _, function, _ in kernel.computed
+        if isinstance(function, LambdaType)
+    }
+    computed = list[int]()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in codes:
+            computed.append(n)
+
+    sys.setprofile(profile)
+    try:
+        for n in (8, 9, 10, 11, 8, 9, 10, 11, 12, 8):
+            execution.run(_given(shapes(n)))
+    finally:
+        sys.setprofile(None)
+    assert sorted(set(computed[:-1]) - {8}) == [9, 10, 11, 12]
+    assert all(computed.count(n) == computed.count(12) for n in (9, 10, 11))
+    assert computed[-1] == 8
 
 
 def test_arrays_are_used_in_place_at_any_length() -> None:

@@ -21,8 +21,8 @@ from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Low
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
-_MOST_KEPT = 4
-"""For how many lengths each computed constant is kept: some callers alternate between a few."""
+_MOST_KEPT, _KEPT_BYTES = 4, 1 << 20
+"""Each computed constant is kept for this many lengths and bytes: some callers alternate between a few lengths."""
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
@@ -177,7 +177,7 @@ class _BoundStretch:
             )
             kept = self._constants[index]
             kept[given] = kept.pop(given) if given in kept else function(*given)
-            if len(kept) > _MOST_KEPT:
+            while len(kept) > 1 and (len(kept) > _MOST_KEPT or sum(a.nbytes for a in kept.values()) > _KEPT_BYTES):
                 del kept[next(iter(kept))]
         for index, offset, target in self._of_constants:
             _point(target, next(reversed(self._constants[index].values())), offset)
