@@ -16,6 +16,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.control_flow.control import While
+from onert.ir.ops.control_flow.sequences import SequenceInsert, SequenceJoin, SequenceOf
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart
 from onert.ir.ops.data_movement.fill import Fill, Range, Unique, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd, ScatterNd
@@ -273,6 +274,30 @@ def _rounds() -> Subgraphs:
     return Subgraphs(graphs)
 
 
+def _listed() -> Subgraphs:
+    """A loop over the steps of a batch of sequences that lists each step's state, as exported recurrent cells do."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 2, 3)), "x")
+    zero, one, width = (b.constant([n], dtype=DType.INT32) for n in (0, 1, 3))
+    sizes = b.add(ShapeOf(DType.INT32), x)
+    count = b.add(Reshape(()), b.add(Slice(), sizes, zero, one))
+    batch = b.add(Concat(0), b.add(Slice(), sizes, one, one), width)
+    state = b.add(Fill(), batch, b.constant(np.float32(0)))
+    number, rows = TensorType(DType.INT32, ()), TensorType(DType.FLOAT32, (None, 3))
+    types = (number, number, TensorType(DType.FLOAT32, (None, None, 3)), rows, TensorType(DType.VARIANT, ()))
+    results = b.add_many(While(1, 2, types), b.constant(np.int32(0)), count, x, state, b.add(SequenceOf()))
+    condition, body = Builder("condition"), Builder("body")
+    tested = [condition.input(each) for each in types]
+    i, n, steps, before, items = (body.input(each) for each in types)
+    fed = body.add(FullyConnected(), before, body.constant(weights(3, 3)))
+    after = body.add(Unary(UnaryKind.TANH), body.add(Binary(BinaryKind.ADD), body.add(Gather(0, 0), steps, i), fed))
+    following = body.add(Binary(BinaryKind.ADD), i, body.constant(np.int32(1)))
+    longer = body.add(SequenceInsert(), items, after)
+    less = condition.add(Comparison(ComparisonKind.LESS), *tested[:2])
+    graph = b.subgraph([b.add(SequenceJoin(DType.FLOAT32, (None, 3), 0, True), results[4])])
+    return Subgraphs((graph, condition.subgraph([less]), body.subgraph([following, n, steps, after, longer])))
+
+
 def _bordered() -> Subgraphs:
     """A row of zeros appended, in a shape that is unpacked and packed again."""
     b = Builder()
@@ -360,5 +385,6 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("triangle", _triangle, lambda n: [(max(n, 1), 4)]),
     ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
     ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
+    ("listed", _listed, lambda n: [(3, max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
 ]

@@ -76,7 +76,8 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
 
 
 @pytest.mark.parametrize(
-    "name", ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds"]
+    "name",
+    ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds", "listed"],
 )
 def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     model, shapes = next(row[1:] for row in MODELS if row[0] == name)

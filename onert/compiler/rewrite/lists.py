@@ -13,7 +13,7 @@ from onert.ir.ops.control_flow.control import While
 from onert.ir.ops.control_flow.sequences import SequenceInsert, SequenceJoin, SequenceOf
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 
 from .called_graphs import with_constants
 from .edit import Edit, definer
@@ -65,8 +65,11 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     inputs = list(operands)
     for k, list_ in lists.items():
         edit.redefine(operation.outputs[k], Operand(list_))
-        shape = (0, *(d or 0 for d in list_.shape[1:]))
-        inputs[k] = edit.constant(np.zeros(shape, list_.dtype.numpy), list_.dtype)
+        empty = list_.with_shape((0, *list_.shape[1:]))
+        inputs[k] = edit.operand(Operand(empty))
+        nothing = edit.constant(np.zeros(0, list_.dtype.numpy), list_.dtype)
+        dims = edit.constant(np.array(empty.shape), DType.INT64)  # may contain symbolic numbers
+        edit.insert(at, Operation(Reshape(), (nothing, dims), (inputs[k],), operation.location))
         for reader in graph.uses.get(operation.outputs[k], ()):
             join = graph.operations[reader]
             edit.replace(reader, evolve(join, op=Copy()))
