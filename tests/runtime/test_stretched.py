@@ -75,11 +75,8 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
     return execution, lambda n: weights(1, 6, n, 3), expected
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds", "listed"],
-)
-def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
+def _settled(name: str) -> tuple[onert.Execution, Callable[[int], list[tuple[int, ...]]], list[StretchedKernel]]:
+    """An execution of a model that has run for a few lengths, the shapes of its inputs by length, and its kernels."""
     model, shapes = next(row[1:] for row in MODELS if row[0] == name)
     execution = onert.Execution(onert.compile(opened(model())))
     for n in (5, 6, 7, 8, 20, 21):
@@ -87,20 +84,23 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     stretch = execution.program.stretch
     assert stretch is not None
     assert not stretch.numbers.python_checks
-    for kernel in stretch.kernels:
-        assert isinstance(kernel, StretchedKernel)
-        assert all(isinstance(function, Elements) for _, function, _ in kernel.computed)
+    kernels = [kernel for kernel in stretch.kernels if isinstance(kernel, StretchedKernel)]
+    assert len(kernels) == len(stretch.kernels)
+    return execution, shapes, kernels
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds", "listed"],
+)
+def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
+    _, _, kernels = _settled(name)
+    assert all(isinstance(function, Elements) for kernel in kernels for _, function, _ in kernel.computed)
 
 
 @pytest.mark.parametrize("name", ["enlarged centres", "between pixels", "between four", "two scales"])
 def test_constants_of_the_last_four_lengths_are_not_computed_again(name: str) -> None:
-    model, shapes = next(row[1:] for row in MODELS if row[0] == name)
-    execution = onert.Execution(onert.compile(opened(model())))
-    for n in (5, 6, 7, 8, 20, 21):
-        execution.run(_given(shapes(n)))
-    stretch = execution.program.stretch
-    assert stretch is not None
-    kernels = [kernel for kernel in stretch.kernels if isinstance(kernel, StretchedKernel)]
+    execution, shapes, kernels = _settled(name)
     codes = {
         function.__code__
         for kernel in kernels

@@ -176,7 +176,10 @@ class _BoundStretch:
                 int(self._registers[self._numbers.registers[n]]) if symbolic else n for symbolic, n in numbers
             )
             kept = self._constants[index]
-            kept[given] = kept.pop(given) if given in kept else function(*given)
+            if given in kept:
+                kept[given] = kept.pop(given)
+                continue
+            kept[given] = function(*given)
             while len(kept) > 1 and (len(kept) > _MOST_KEPT or sum(a.nbytes for a in kept.values()) > _KEPT_BYTES):
                 del kept[next(iter(kept))]
         for index, offset, target in self._of_constants:

@@ -42,6 +42,8 @@ from onert.ir.value import Value
 
 _EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
 """Integers up to this magnitude are exactly representable in the type."""
+_MOST_WHOLE = _EXACT[DType.FLOAT64]
+"""The largest result of floats that are computed for every length."""
 
 
 class _InexactError(ValueError):
@@ -168,7 +170,7 @@ def rounded(
     function = _ROUNDED.get(kind) if isinstance(op, Cast | Unary) else None
     if kind is None or function is None or between not in _EXACT:
         return None
-    if any(step.activation is not Activation.NONE or step.kind not in _FLOAT_STEPS for step, _ in steps):
+    if any(step.activation is not Activation.NONE or step.kind not in _FLOATS for step, _ in steps):
         return None
     kinds, numbers = [step.kind for step, _ in steps], [number for _, number in steps]
 
@@ -182,7 +184,7 @@ def rounded(
             if down <= most and largest(length * up) <= most:
                 return function(length * up, down)
         floats = RoundedFloats(kind, tuple(zip(kinds, constants, strict=True)), between)
-        if not floats.fit(largest(length) + 1, output.dtype):
+        if not floats.fit(largest(length), output.dtype):
             raise _InexactError
         return computed(floats, length)
 
@@ -208,40 +210,25 @@ class RoundedFloats(Value):
         """The results for the lengths below `count`, int64."""
         return self._of(np.arange(count)).astype(np.int64)
 
-    def fit(self, count: int, dtype: DType) -> bool:
-        """Whether the results for the lengths below `count` are surely integers of this type, and none of them -0."""
-        low, high = _limits(dtype) if dtype.is_integer else (-(1 << 53), 1 << 53)
-        low, high = max(low, -(1 << 53)), min(high, 1 << 53)
-        if count > _MOST_FLOATS:
+    def fit(self, most: int, dtype: DType) -> bool:
+        """Whether the results for the lengths up to `most` are surely integers of this type, and none of them is -0.
+
+        Each step and the rounding are monotone, so the results lie between those of the least and the largest length.
+        """
+        if most > _EXACT[self.dtype]:
             return False
-        found = self._of(np.arange(count))
-        signed = (found == 0) & np.signbit(found) if not dtype.is_integer else False
-        return bool(np.all((low <= found) & (found <= high) & ~np.asarray(signed)))
+        low, high = _limits(dtype) if dtype.is_integer else (0, _MOST_WHOLE)
+        ends = self._of(np.array([0, most]))
+        within = (max(low, -_MOST_WHOLE) <= ends) & (ends <= min(high, _MOST_WHOLE))
+        return bool(within.all()) and (dtype.is_integer or not np.signbit(ends).any())
 
     def _of(self, lengths: Array) -> Array:
         with np.errstate(all="ignore"):
             floats = lengths.astype(self.dtype.numpy)
             for kind, number in self.steps:
-                floats = _FLOAT_STEPS[kind](floats, np.array(number, self.dtype.numpy))
-            return _FLOAT_ROUNDING[self.kind](floats).astype(np.float64)
-
-
-_MOST_FLOATS = 1 << 22
-"""The most lengths for which floats are computed to see whether all results fit."""
-_FLOAT_STEPS: Mapping[BinaryKind, Callable[[Array, Array], Array]] = {
-    BinaryKind.ADD: np.add,
-    BinaryKind.SUB: np.subtract,
-    BinaryKind.MUL: np.multiply,
-    BinaryKind.DIV: np.divide,
-    BinaryKind.MAXIMUM: np.maximum,
-    BinaryKind.MINIMUM: np.minimum,
-}
-_FLOAT_ROUNDING: Mapping[UnaryKind, Callable[[Array], Array]] = {
-    UnaryKind.FLOOR: np.floor,
-    UnaryKind.TRUNC: np.trunc,
-    UnaryKind.CEIL: np.ceil,
-    UnaryKind.ROUND: np.rint,
-}
+                floats = kind.value.numpy(floats, np.array(number, self.dtype.numpy))
+            rounded: Array = self.kind.value.numpy(floats).astype(np.float64)
+        return rounded
 
 
 def _to_even(x: Any, y: Any) -> Any:
