@@ -55,6 +55,11 @@ class TensorInfo(Value):
         return self.shape if self.signature_shape is None else self.signature_shape
 
     @property
+    def is_open(self) -> bool:
+        """Whether the model leaves a dimension open."""
+        return None in self.open_shape
+
+    @property
     def type(self) -> TensorType:
         return TensorType(self.dtype, self.shape, self.quantization)
 

@@ -34,6 +34,22 @@ def elements(info: TensorInfo, given: Any) -> Array:
     return array
 
 
+def fitting(info: TensorInfo, declared: TensorInfo, given: Any) -> Array:
+    """The value given for an input, as an array of the input's current shape or one that its declaration allows.
+    Raises ExecutionError for others."""
+    array = elements(info, given)
+    if array.shape != info.shape and not allows(declared, array.shape):
+        allowed = declared.open_shape if declared.is_open else info.shape
+        found = f"input {info.name!r} is given shape {shapes.text(array.shape)}"
+        raise ExecutionError(f"{found}, expected {shapes.text(allowed)}; set_input_shape changes it")
+    return array
+
+
+def allows(declared: TensorInfo, shape: tuple[int, ...]) -> bool:
+    """Whether an array may change an input's shape, because the model leaves the dimensions open."""
+    return declared.is_open and shapes.compatible(declared.open_shape, shape)
+
+
 def is_in_place(array: Array) -> bool:
     """Whether kernels can read and write an array in place."""
     return bool(array.flags.c_contiguous and array.flags.aligned)

@@ -9,7 +9,7 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import Program, Stretch
+from onert.backend import Program, Stretch, TensorInfo
 from onert.backend.tasks import Pool
 from onert.exec.frames.frame import Frame
 from onert.ir import Array, CompileError, ExecutionError
@@ -17,7 +17,7 @@ from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
-from .arguments import Input, copied, elements, given_again, is_in_place, named, position_of, require_holds, whole_shape
+from .arguments import allows, copied, fitting, given_again, named, position_of, require_holds, whole_shape
 from .context import Instance, Parts
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
@@ -70,7 +70,6 @@ class Execution:
         self._stop = Stop()
         self._parts = Parts(Execution, self._stop)
         self._pool: Pool | None = None
-        self._opened = {i for i, info in enumerate(program.inputs) if not shapes.is_static(info.open_shape)}
         self._lengths: Lengths | None = None
         own = observers or program.recordings
         self._watching: Watching | None = module("onert.exec.run_modes").watching(program, observers) if own else None
@@ -90,6 +89,16 @@ class Execution:
     @property
     def _frame(self) -> Frame:
         return self._runner.setup.frame
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        """The inputs, with their current shapes."""
+        return self._runner.setup.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """The outputs, with their shapes for the current input shapes; None stands for what only a run determines."""
+        return self._runner.setup.outputs
 
     def _made(self, program: Program, changed: Changed, outdated: str = "", stretch: Stretch | None = None) -> Setup:
         """Set up a program to run, for the other lengths of its `stretch` too."""
@@ -119,8 +128,12 @@ class Execution:
 
         The other inputs keep their arrays. State is reset. Raises CompileError if an operation rejects the shape.
         """
-        position = self._input(name)
-        self._reshape({position: whole_shape(self._runner.setup.inputs[position].name, shape)})
+        self.set_input_shapes({name: shape})
+
+    def set_input_shapes(self, given: Mapping[str | int, Sequence[int]]) -> None:
+        """Change the shapes of several inputs together, as `set_input_shape` changes one."""
+        positions = {self._input(name): shape for name, shape in given.items()}
+        self._reshape({at: whole_shape(self._base.inputs[at].name, shape) for at, shape in positions.items()})
 
     def _reshape(self, wanted: Changed) -> None:
         """Change the shapes of inputs, by position."""
@@ -128,7 +141,7 @@ class Execution:
         setup, inputs = self._runner.setup, self._runner.setup.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
-        own = {i: shapes.static(inputs[i].shape) for i in setup.given if i in self._opened}
+        own = {i: shapes.static(inputs[i].shape) for i in setup.given if self._base.inputs[i].is_open}
         changed, buffers = {**setup.fit.shapes, **own, **wanted}, setup.buffers()
         try:
             made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
@@ -152,11 +165,11 @@ class Execution:
         try:
             program = self._base.specialize(changed)
         except CompileError as error:
-            stays = {i: s for i, s in changed.items() if i in wanted or not self._allows(i, s)}
+            stays = {i: s for i, s in changed.items() if i in wanted or not allows(self._base.inputs[i], s)}
             if stays.keys() == changed.keys():
                 raise
             program, changed, outdated = self._base.specialize(stays), stays, str(error)
-        if program.stretch is None or self._state is not None or self._arena is not None or self._watching is not None:
+        if program.stretch is None or self._arena is not None or self._watching is not None:
             return self._made(program, changed, outdated)
         lengths = self._lengths = self._lengths or module("onert.exec.lengths").Lengths(self._base)
         try:
@@ -173,7 +186,7 @@ class Execution:
         or the shape does not fit the input, or if the array overlaps memory given to an output.
         """
         position = self._input(name)
-        array = self._fitting(position, array)
+        array = fitting(self.inputs[position], self._base.inputs[position], array)
         if array.shape != self._runner.setup.inputs[position].shape:
             self._reshape({position: array.shape})
         self._idle()
@@ -181,31 +194,15 @@ class Execution:
         if setup.own_outputs:
             require_apart(f"input {setup.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
-        setup.run_inputs = ()  # so that the next run sets the input even if this is interrupted
-        setup.given.discard(position)  # until it is completely set
-        setup.copied.pop(position, None)
-        operand = setup.input(position)
-        if is_in_place(array) and not setup.copies(operand, array):
-            setup.frame.place(operand, array)
-        else:
-            mine = setup.own_input(position)
-            setup.copied[position] = (array, mine)
-            setup.frame.place(operand, mine)
-        setup.given.add(position)
+        setup.set_input(position, array)
 
-    def _fitting(self, position: int, given: Any) -> Array:
-        """The input as an array. Raises ExecutionError if the model does not allow its shape."""
-        info = self._runner.setup.inputs[position]
-        array = elements(info, given)
-        if array.shape != info.shape and not self._allows(position, array.shape):
-            allowed = shapes.text(self._base.inputs[position].open_shape if position in self._opened else info.shape)
-            found = f"input {info.name!r} is given shape {shapes.text(array.shape)}"
-            raise ExecutionError(f"{found}, expected {allowed}; set_input_shape changes it")
-        return array
-
-    def _allows(self, position: int, shape: tuple[int, ...]) -> bool:
-        """Whether an array may change the input's shape, because the model leaves the dimensions open."""
-        return position in self._opened and shapes.compatible(self._base.inputs[position].open_shape, shape)
+    def input_buffer(self, name: str | int) -> Array:
+        """Set an input to the execution's own memory, and return it: every run reads what is stored there. It remains
+        the input until another array is given or the input's shape changes. Its first elements are arbitrary."""
+        position = self._input(name)
+        self._idle()
+        self._runner.unready = True
+        return self._runner.setup.lend_input(position)
 
     # ---- outputs
 
@@ -236,7 +233,14 @@ class Execution:
 
         Raises ExecutionError before the first run, or if there is not enough memory for the array.
         """
-        return self._result(position_of("output", name, self._runner.setup.outputs))
+        return self._result(self._output(name))
+
+    def output_buffer(self, name: str | int) -> Array | None:
+        """Return the memory that runs write an output into: the buffer given to `set_output`, otherwise the execution's
+        own, which later runs overwrite. None if only a run determines the shape, or if the output is a constant."""
+        position = self._output(name)
+        tensor = self._frame.tensors[self._runner.setup.output(position)]
+        return tensor.buffer if isinstance(tensor.buffer, np.ndarray) and not tensor.dynamic else None
 
     def _result(self, position: int) -> Array:
         setup = self._runner.setup
@@ -322,23 +326,13 @@ class Execution:
     def _give(self, inputs: Inputs) -> None:
         """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""
         infos = self._runner.setup.inputs
-        found = {position: self._fitting(position, given) for position, given in named(inputs, infos)}
+        found = {
+            position: fitting(infos[position], self._base.inputs[position], given)
+            for position, given in named(inputs, infos)
+        }
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
-        setup = self._runner.setup
-        run_inputs: list[Input] = []
-        for position, array in sorted(found.items()):
-            operand = setup.input(position)
-            setup.copied.pop(position, None)
-            if array.dtype == object:
-                setup.frame.place(operand, array)
-            else:
-                mine = setup.own_input(position)
-                np.copyto(mine, array)
-                setup.frame.put(operand, mine)
-                run_inputs.append((infos[position].name, operand, mine))
-            setup.given.add(position)
-        setup.run_inputs = tuple(run_inputs) if len(run_inputs) == len(found) else ()
+        self._runner.setup.copy_inputs(found)
 
     def reset_variables(self) -> None:
         """Reset all state: variables, tables, random generators."""
@@ -377,10 +371,10 @@ class Execution:
     # ---- names and states
 
     def _input(self, name: str | int) -> int:
-        return position_of("input", name, self._runner.setup.inputs)
+        return position_of("input", name, self._base.inputs)
 
     def _output(self, name: str | int) -> int:
-        return position_of("output", name, self._runner.setup.outputs)
+        return position_of("output", name, self._base.outputs)
 
     def _idle(self) -> None:
         runner = self._runner

@@ -14,7 +14,7 @@ from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
 from onert.ir.value import ByIdentity
 
-from .arguments import Input, copied
+from .arguments import Input, copied, is_in_place
 from .context import Instance
 from .exclusive import Body
 from .memory_overlap import is_same
@@ -100,6 +100,45 @@ class Setup(ByIdentity):
         if position not in self.own_inputs:
             self.own_inputs[position] = self.frame.room(self.input(position))
         return self.own_inputs[position]
+
+    def set_input(self, position: int, array: Array) -> None:
+        """Set an input to an array, which is bound to, or copied before each run."""
+        self.run_inputs = ()  # so that the next run sets the input even if this is interrupted
+        self.given.discard(position)  # until it is completely set
+        self.copied.pop(position, None)
+        operand = self.input(position)
+        if is_in_place(array) and not self.copies(operand, array):
+            self.frame.place(operand, array)
+        else:
+            mine = self.own_input(position)
+            self.copied[position] = (array, mine)
+            self.frame.place(operand, mine)
+        self.given.add(position)
+
+    def lend_input(self, position: int) -> Array:
+        """Set an input to its own buffer, and return it."""
+        mine = self.own_input(position)
+        self.run_inputs = ()
+        self.copied.pop(position, None)
+        self.frame.place(self.input(position), mine)
+        self.given.add(position)
+        return mine
+
+    def copy_inputs(self, arrays: Mapping[int, Array]) -> None:
+        """Copy inputs, by position, into own buffers, so that kernels stay bound although each call brings others."""
+        run_inputs: list[Input] = []
+        for position, array in sorted(arrays.items()):
+            operand = self.input(position)
+            self.copied.pop(position, None)
+            if array.dtype == object:
+                self.frame.place(operand, array)
+            else:
+                mine = self.own_input(position)
+                np.copyto(mine, array)
+                self.frame.put(operand, mine)
+                run_inputs.append((self.inputs[position].name, operand, mine))
+            self.given.add(position)
+        self.run_inputs = tuple(run_inputs) if len(run_inputs) == len(arrays) else ()
 
     def go_on(self) -> None:
         """Forget all inputs, and that there was a run."""

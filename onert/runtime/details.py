@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onert.ir import DType, Operand, Subgraph
+from onert.ir import Array, DType, Operand, Quantization, Subgraph
 
 Details = dict[str, Any]
 """Keys: name, index, shape, shape_signature, dtype, quantization, quantization_parameters, sparsity_parameters."""
@@ -25,19 +25,29 @@ def operand_details(index: int, operand: Operand, shape: Sequence[int] | None) -
     type_, q = operand.type, operand.type.quantization
     declared = operand.signature_shape or type_.shape
     now = tuple(1 if d is None else d for d in type_.shape) if shape is None else tuple(shape)
-    per_tensor = q is not None and len(q.scales) == 1
+    scales, zero_points, quantization, axis, block_size = _UNQUANTIZED if q is None else _quantized(q)
     return {
         "name": operand.name,
         "index": index,
         "shape": np.array(now, np.int32),
         "shape_signature": np.array([-1 if d is None else d for d in declared], np.int32),
         "dtype": np.bytes_ if type_.dtype is DType.STRING else type_.dtype.numpy.type,
-        "quantization": (q.scales[0], q.zero_points[0]) if q is not None and per_tensor else (0.0, 0),
+        "quantization": quantization,
         "quantization_parameters": {
-            "scales": np.array(() if q is None else q.scales, np.float32),
-            "zero_points": np.array(() if q is None else q.zero_points, np.int32),
-            "quantized_dimension": 0 if q is None or q.axis is None else q.axis,
-            "block_size": 0 if q is None or q.block_size is None else q.block_size,
+            "scales": scales.copy(),
+            "zero_points": zero_points.copy(),
+            "quantized_dimension": axis,
+            "block_size": block_size,
         },
         "sparsity_parameters": {},
     }
+
+
+_Quantized = tuple[Array, Array, tuple[float, int], int, int]
+_UNQUANTIZED: _Quantized = np.zeros(0, np.float32), np.zeros(0, np.int32), (0.0, 0), 0, 0
+
+
+def _quantized(q: Quantization) -> _Quantized:
+    """Scales, zero points, both of a tensor with one scale, the axis of the scales, and their block size."""
+    one = (q.scales[0], q.zero_points[0]) if len(q.scales) == 1 else (0.0, 0)
+    return np.array(q.scales, np.float32), np.array(q.zero_points, np.int32), one, q.axis or 0, q.block_size or 0

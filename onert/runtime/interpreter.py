@@ -14,7 +14,6 @@ import numpy as np
 from attrs import evolve
 
 from onert import compiler
-from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.exec import Execution
@@ -183,8 +182,6 @@ class _Runner:
         }
         self._allocated: dict[int, tuple[int, ...]] | None = None
         self._execution: Execution | None = None
-        self._compiled: Program | None = None
-        """The program for the first allocated shapes; specialised for other shapes."""
         self._watching: Execution | None = None
         self._watched: Mapping[int, int] = {}
         self._held: dict[int, Array] = {}
@@ -207,46 +204,47 @@ class _Runner:
         owner = self._owner
         self._allocated = None  # until everything is allocated, even if a signal handler raises
         try:
-            self._execution = Execution(self._program(owner._package, optimize=True), owner._state)
+            self._execution = self._fitted(self._execution, owner._package, optimize=True)
             if owner._preserve:
                 self._watched, package = _with_all_outputs(owner._package, self._index, self.graph)
-                self._watching = Execution(self._program(package, optimize=False))
+                self._watching = self._fitted(self._watching, package, optimize=False)
         except OnertError as error:
             raise RunError(str(error)) from error
         self._hold(self._execution)
         self._allocated = dict(self._shapes)
 
+    def _fitted(self, execution: Execution | None, package: Package, *, optimize: bool) -> Execution:
+        """The execution for the current input shapes: the previous one, if there is one."""
+        given: dict[int | str, tuple[int, ...]] = {at: self._shapes[i] for at, i in enumerate(self.graph.inputs)}
+        if execution is not None:
+            execution.set_input_shapes(given)
+            return execution
+        options = Options(num_threads=self._owner._threads, optimize=optimize, signature=self._key, input_shapes=given)
+        backends = load_backends(options.with_config(package.config).backends)
+        program = compiler.compile(package, options, backends)
+        return Execution(program, self._owner._state if optimize else None)
+
     def _hold(self, execution: Execution) -> None:
-        """Set inputs and outputs to arrays that `tensor` can return."""
+        """Set inputs and outputs to arrays of zeros that `tensor` can return, in the execution's own memory."""
         self._held = {}
         for position, tensor in enumerate(self.graph.inputs):
-            self._place(position, tensor, _zeros(execution.program.inputs[position].dtype.numpy, self._shapes[tensor]))
+            if self.graph.type(tensor).dtype.is_handle:
+                self._place(position, tensor, _no_strings(self._shapes[tensor]))
+                continue
+            self._held[tensor] = own = execution.input_buffer(position)
+            own.fill(0)
+            if self._watching is not None:
+                self._watching.set_input(position, own)
         for position, tensor in enumerate(self.graph.outputs):
-            type_ = execution.program.outputs[position].type
-            if tensor not in self._held and type_.is_static and not type_.dtype.is_handle:
-                self._held[tensor] = np.zeros(shapes.static(type_.shape), type_.dtype.numpy)
-                execution.set_output(position, self._held[tensor])
+            array = execution.output_buffer(position)
+            if array is not None and tensor not in self._held and not self.graph.type(tensor).dtype.is_handle:
+                self._held[tensor] = array
+                array.fill(0)
 
     def _place(self, position: int, tensor: int, array: Array) -> None:
         self._held[tensor] = array
         for execution in self._executions:
             execution.set_input(position, array)
-
-    def _program(self, package: Package, *, optimize: bool) -> Program:
-        given = {position: self._shapes[i] for position, i in enumerate(self.graph.inputs)}
-        if optimize and self._compiled is not None:
-            return self._compiled.specialize(given)
-        options = Options(
-            num_threads=self._owner._threads,
-            optimize=optimize,
-            signature=self._key,
-            input_shapes={position: given[position] for position in given},
-        )
-        backends = load_backends(options.with_config(package.config).backends)
-        program: Program = compiler.compile(package, options, backends)
-        if optimize:
-            self._compiled = program
-        return program
 
     @property
     def _executions(self) -> tuple[Execution, ...]:
@@ -264,17 +262,17 @@ class _Runner:
         self._ready()
         array = np.asarray(value)
         position = self.graph.inputs.index(tensor)
-        wanted = self._ready().program.inputs[position]
-        if not wanted.dtype.is_handle and array.dtype != wanted.dtype.numpy:
+        dtype = self.graph.type(tensor).dtype
+        if not dtype.is_handle and array.dtype != dtype.numpy:
             raise ArgumentError(
-                f"{self.graph.label(tensor)} is given elements of type {array.dtype}, expected {wanted.dtype.numpy}"
+                f"{self.graph.label(tensor)} is given elements of type {array.dtype}, expected {dtype.numpy}"
             )
         if array.shape != self._shapes[tensor]:
             raise ArgumentError(
                 f"{self.graph.label(tensor)} is given shape {shapes.text(array.shape)}, "
                 f"expected {shapes.text(self._shapes[tensor])}; resize_tensor_input changes it"
             )
-        if wanted.dtype.is_handle:
+        if dtype.is_handle:
             self._place(position, tensor, _strings(array))
         else:
             np.copyto(self._held[tensor], array)
@@ -320,7 +318,7 @@ class _Runner:
         """The details of a tensor, with its shape after `allocate_tensors`."""
         shape: tuple[int, ...] | None = self._shapes.get(tensor)
         if shape is None and self._execution is not None and tensor in self.graph.outputs:
-            info = self._execution.program.outputs[self.graph.outputs.index(tensor)]
+            info = self._execution.outputs[self.graph.outputs.index(tensor)]
             shape = shapes.static(info.shape) if shapes.is_static(info.shape) else None
         return operand_details(tensor, self.graph.operands[tensor], shape)
 
@@ -354,12 +352,10 @@ def _thread_count(given: object) -> int:
     return given
 
 
-def _zeros(dtype: Any, shape: Sequence[int]) -> Array:
-    if np.dtype(dtype).hasobject:
-        out = np.empty(tuple(shape), object)
-        out[...] = b""
-        return out
-    return np.zeros(tuple(shape), dtype)
+def _no_strings(shape: tuple[int, ...]) -> Array:
+    out = np.empty(shape, object)
+    out[...] = b""
+    return out
 
 
 def _strings(array: Array) -> Array:

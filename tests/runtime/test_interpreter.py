@@ -13,6 +13,7 @@ from typing import Any
 import litert_peer as litert
 import numpy as np
 import pytest
+from compilations import compilations
 from PIL import Image
 from shared_material import REPOSITORY, SHARED, needs_shared
 
@@ -118,6 +119,22 @@ def test_inputs_can_be_resized_and_resized_back(interpreter: Any) -> None:
         output = runner_.get_output_details()[0]
         assert output["shape"].tolist() == [rows, 3]
         assert (runner_.get_tensor(output["index"]) == 4).all()
+
+
+def test_only_few_of_many_sizes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner_, compiled = onert.Interpreter(model_content=_ADD), compilations(monkeypatch)
+    first, second, result = (d["index"] for d in (*runner_.get_input_details(), *runner_.get_output_details()))
+    for rows in (*range(1, 60), *range(60, 0, -7)):
+        for index in (first, second):
+            runner_.resize_tensor_input(index, [rows, 3])
+        runner_.allocate_tensors()
+        assert not runner_.tensor(result)().any()
+        runner_.set_tensor(first, np.full((rows, 3), rows, np.float32))
+        runner_.tensor(second)()[...] = 1
+        runner_.invoke()
+        assert runner_.get_output_details()[0]["shape"].tolist() == [rows, 3]
+        np.testing.assert_array_equal(runner_.get_tensor(result), np.full((rows, 3), rows + 1, np.float32))
+    assert len(compiled) <= 8
 
 
 def test_tensors_can_be_accessed_in_place(interpreter: Any) -> None:
