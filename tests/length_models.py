@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
+from length_positions import last, positions, volumes
 
 from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -368,6 +369,9 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
+    ("positions", positions, lambda n: [(max(n, 1), 8)]),
+    ("last", last, lambda n: [(max(n, 1), 4)]),
+    ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
     ("grid", _grid, lambda n: [(n, 3)]),
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),

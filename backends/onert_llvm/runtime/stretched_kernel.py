@@ -21,7 +21,7 @@ from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Low
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
-_MOST_KEPT, _KEPT_BYTES = 4, 1 << 20
+_MOST_KEPT, _KEPT_BYTES = 16, 1 << 18
 """Each computed constant is kept for this many lengths and bytes: some callers alternate between a few lengths."""
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2

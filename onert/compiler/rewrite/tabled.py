@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from onert.ir import Array, CallTypes, DType, Op, TensorType, evaluate
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import are_same, is_symbolic, largest
@@ -131,14 +133,59 @@ def with_leading_ones(tabled: Tabled, rank: int) -> Tabled:
 
 
 def reshaped(tabled: Tabled, before: tuple[int, ...], after: tuple[int, ...]) -> Tabled:
-    """The table after a reshape that only adds or removes dimensions of 1."""
-    old, new = ([at for at, d in enumerate(shape) if is_symbolic(d) or d != 1] for shape in (before, after))
+    """The table after a reshape that keeps the dimensions that lengths determine, or only adds or removes ones."""
+    old, new = (_open_axes(shape) for shape in (before, after))
+    if not set(tabled.axes) <= set(old):
+        old, new = ([at for at, d in enumerate(shape) if is_symbolic(d) or d != 1] for shape in (before, after))
     if len(old) != len(new) or not all(are_same(before[a], after[b]) for a, b in zip(old, new, strict=True)):
+        raise UnknownError
+    if _products_between(old, before) != _products_between(new, after):
         raise UnknownError
     place = dict(zip(old, new, strict=True))
     sizes = {place[at]: size for at, size in enumerate(tabled.table.shape) if at in place}
-    axes = tuple(place[axis] for axis in tabled.axes)
-    return evolve(tabled, axes=axes, table=tabled.table.reshape([sizes.get(at, 1) for at in range(len(after))]))
+    shape = [sizes.get(at, d) for at, d in enumerate(after)]
+    return evolve(tabled, axes=tuple(place[axis] for axis in tabled.axes), table=tabled.table.reshape(shape))
+
+
+def _open_axes(shape: tuple[int, ...]) -> list[int]:
+    """The axes whose sizes depend on lengths."""
+    return [at for at, d in enumerate(shape) if is_symbolic(d)]
+
+
+def _products_between(axes: Sequence[int], shape: tuple[int, ...]) -> list[int]:
+    """The number of elements that a shape has before, between and behind some axes."""
+    ends = [-1, *axes, len(shape)]
+    return [math.prod(shape[a + 1 : b]) for a, b in pairwise(ends)]
+
+
+def sliced(op: StridedSlice, tabled: Tabled, types: CallTypes) -> Tabled:
+    """The table of a slice that keeps the dimensions that lengths determine whole."""
+    bounds = [_integers(types.input(at)) for at in (1, 2, 3)]
+    fixed = {*tabled.axes, *_open_axes(static(types.input(0).shape))}
+    place, index = dict[int, int](), list[slice | int | None]()
+    for axis, part in op.parts(tabled.table.ndim, *bounds):
+        if axis in fixed and part != slice(None, None, 1):
+            raise UnknownError
+        if axis is not None:
+            place[axis] = sum(not isinstance(each, int) for each in index)
+        index.append(None if axis is None else part)
+    return evolve(tabled, axes=tuple(place[axis] for axis in tabled.axes), table=tabled.table[tuple(index)])
+
+
+def tiled(tabled: Tabled, types: CallTypes) -> Tabled:
+    """The table of a tensor repeated along dimensions that lengths do not determine."""
+    counts = _integers(types.input(1))
+    if any(counts[axis] != 1 for axis in {*tabled.axes, *_open_axes(static(types.input(0).shape))}):
+        raise UnknownError
+    _bound(tabled.table.size * math.prod(counts), types.output.dtype)
+    return evolve(tabled, table=np.tile(tabled.table, counts))
+
+
+def _integers(type_: TensorType) -> tuple[int, ...]:
+    """The elements of an operand of integers that are the same for all lengths."""
+    if type_.data is None or type_.data.is_symbolic:
+        raise UnknownError
+    return tuple(type_.data.array.reshape(-1).tolist())
 
 
 def evaluated(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
@@ -193,6 +240,16 @@ def concatenated(op: Concat, operands: Sequence[Tabled], types: CallTypes) -> Ta
         raise UnknownError
     _bound(sum(each.table.size for each in wide), types.output.dtype)
     return _placed(op, wide, types)
+
+
+def packed(op: Pack, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
+    """The table of tensors that depend on the same positions, stacked along a new axis."""
+    new = normalize_axis(op.axis, types.output.rank)
+    wide = [
+        evolve(e, axes=tuple(axis + (axis >= new) for axis in e.axes), table=np.expand_dims(e.table, new))
+        for e in operands
+    ]
+    return concatenated(Concat(new), wide, types)
 
 
 def multiplied(op: BatchMatMul, operands: Sequence[Tabled], types: CallTypes) -> Tabled:

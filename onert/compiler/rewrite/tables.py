@@ -31,10 +31,10 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo
+from onert.ir.ops.data_movement.slicing import BroadcastTo, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
@@ -59,8 +59,11 @@ from .tabled import (
     multiplied,
     of_length,
     of_range,
+    packed,
     refused,
     reshaped,
+    sliced,
+    tiled,
     with_leading_ones,
 )
 
@@ -187,11 +190,17 @@ class Tables:
             return evolve(
                 first, axes=tuple(order.index(axis) for axis in first.axes), table=np.transpose(first.table, order)
             )
+        if isinstance(op, StridedSlice):
+            return sliced(op, first, types)
+        if isinstance(op, Tile):
+            return tiled(first, types)
         operands = [first, *(self._operand_table(operation, types, at) for at in range(1, len(types.inputs)))]
         if isinstance(op, Gather):
             return gathered(op, operands, types)
         if isinstance(op, Concat):
             return concatenated(op, operands, types)
+        if isinstance(op, Pack):
+            return packed(op, operands, types)
         if isinstance(op, BatchMatMul):
             return multiplied(op, operands, types)
         if not isinstance(op, Binary | Cast | Comparison | Select | Unary):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -65,17 +65,23 @@ class _Axis(Value):
         return lowering.computed(partial(function, self.op, self.at), self.before, self.after)
 
 
+@lru_cache(maxsize=4)
+def _taps(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> tuple[Array, Array]:
+    """`op.taps`, of which several tables of an axis are made one after another."""
+    return op.taps(at, before, after)
+
+
 def _places(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
-    return op.taps(at, before, after)[0].astype(np.int32)
+    return _taps(op, at, before, after)[0].astype(np.int32)
 
 
 def _shares(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
-    return op.taps(at, before, after)[1].astype(np.float32)
+    return _taps(op, at, before, after)[1].astype(np.float32)
 
 
 def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     """The number of runs, then the runs: adjacent outputs between the same two inputs, [after + 1, 4]."""
-    low, high = op.taps(at, before, after)[0].T
+    low, high = _taps(op, at, before, after)[0].T
     changes = np.flatnonzero((np.diff(low) != 0) | (np.diff(high) != 0)) + 1
     first = np.concatenate([[0], changes])
     found = np.zeros((after + 1, 4), np.int32)

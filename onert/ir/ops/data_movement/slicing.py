@@ -91,7 +91,7 @@ class StridedSlice(OnStored):
         for axis, part in self.parts(x.rank, b, e, s):
             if axis is None:
                 shape.append(1)
-            elif isinstance(part, int):
+            elif not isinstance(part, slice):  # an index, which may be symbolic
                 self._index(part, x.shape[axis], axis)
             else:
                 d = x.shape[axis]
@@ -106,7 +106,7 @@ class StridedSlice(OnStored):
         """The result's shape if the bounds are unknown: its rank is known."""
         out: list[Dim] = []
         for axis, part in self.parts(x.rank, (0,) * count, (1,) * count, (1,) * count):
-            if not isinstance(part, int):
+            if isinstance(part, slice):
                 out.append(1 if axis is None else x.shape[axis] if part == slice(None, None, 1) else None)
         return tuple(out)
 
@@ -154,7 +154,7 @@ class StridedSlice(OnStored):
         require(0 not in strides, "a stride is 0")
         index: list[slice | int | None] = []
         for axis, part in self.parts(x.ndim, begin, end, strides):
-            if isinstance(part, int) and axis is not None:
+            if axis is not None and not isinstance(part, slice):
                 self._index(part, x.shape[axis], axis)
             index.append(None if axis is None else part)
         return x[(*index, ...)]  # the ellipsis makes it a view even if no axis is left

@@ -96,7 +96,7 @@ class _Space(Value):
 
 def _triple(values: Sequence[int]) -> Triple:
     first, second, third = values
-    return int(first), int(second), int(third)
+    return first, second, third
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -1,0 +1,69 @@
+"""Models with dynamic dimensions whose operations read positions along them, for tests of lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onert.ir import DType, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import StridedSlice, Tile
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+
+_RANDOM = np.random.default_rng(6)
+
+
+def _whole(*elements: int) -> Any:
+    return np.array(elements, np.int32)
+
+
+def _angles(b: Builder, x: int) -> int:
+    """Each row's position times four frequencies, as TensorFlow writes `position[:, None] * frequencies`."""
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0)))
+    rows = b.add(Range(), b.constant(np.int32(0)), b.add(Reshape(()), count), b.constant(np.int32(1)))
+    zeros, ones = (b.constant(_whole(n, n)) for n in (0, 1))
+    column = b.add(StridedSlice(1, 1, new_axis_mask=2), b.add(Cast(DType.FLOAT32), rows), zeros, zeros, ones)
+    whole = b.add(StridedSlice(begin_mask=3, end_mask=3), column, zeros, zeros, ones)
+    return b.add(Binary(BinaryKind.MUL), whole, b.constant(np.float32([[1, 0.31, 0.1, 0.031]])))
+
+
+def positions() -> Subgraphs:
+    """Rows with encodings of their positions: sines and cosines side by side, alternating, and repeated."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 8)), "x")
+    angles = _angles(b, x)
+    waves = [b.add(Unary(kind), angles) for kind in (UnaryKind.SIN, UnaryKind.COS)]
+    alternating = b.add(Reshape((-1, 8)), b.add(Pack(-1), *waves))
+    repeated = b.add(Tile(), waves[0], b.constant(_whole(1, 2)))
+    middle = b.add(
+        StridedSlice(1, 1), b.add(Concat(1), *waves), *(b.constant(_whole(*n)) for n in ((0, 2), (0, 6), (1, 1)))
+    )
+    sums = [b.add(Binary(BinaryKind.ADD), x, each) for each in (alternating, repeated)]
+    return b.model([*sums, b.add(Concat(1), middle, x)])
+
+
+def last() -> Subgraphs:
+    """The last row, picked at a computed index, as a sequence classifier does."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0)))
+    index = b.add(Binary(BinaryKind.SUB), count, b.constant(_whole(1)))
+    row = b.add(StridedSlice(shrink_axis_mask=1), x, index, count, b.constant(_whole(1)))
+    return b.model([row, b.add(Unary(UnaryKind.EXP), x)])
+
+
+def volumes() -> Subgraphs:
+    """A three-dimensional convolution."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 5, 4, 3)), "x")
+    filters, bias = (_RANDOM.normal(0, 0.3, shape).astype(np.float32) for shape in ((3, 3, 3, 3, 8), (8,)))
+    return b.model([b.add(Conv3D(Padding.SAME, 1, 1, 1), x, b.constant(filters), b.constant(bias))])
