@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
+from length_integers import averaged, bytes_, resized
 from length_positions import last, positions, volumes
 
-from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
+from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
@@ -27,7 +28,7 @@ from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import Pad, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
-from onert.ir.ops.elementwise.convert import Cast, Quantize
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind, ZerosLike
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
@@ -239,17 +240,6 @@ def _reduced() -> Subgraphs:
     return b.model([b.add(Reduce(kind), x, b.constant(np.int32([-1]))) for kind in (Reduction.SUM, Reduction.PROD)])
 
 
-def _bytes() -> Subgraphs:
-    """Self-attention of int8 rows with a constant added."""
-    b = Builder()
-    scale = (Quantization((0.05,), (3,)),)
-    x = b.add(Quantize(DType.INT8), b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x"), quantization=scale)
-    own = b.constant(np.arange(-4, 4, dtype=np.int8), scale[0])
-    y = b.add(Binary(BinaryKind.ADD), x, own, quantization=scale)
-    scores = b.add(BatchMatMul(adjoint_y=True), y, x, quantization=scale)
-    return b.model([scores, b.add(BatchMatMul(), scores, y, quantization=scale)])
-
-
 def _rounds() -> Subgraphs:
     """A loop of as many rounds as rows; each picks one row and takes longer the more there are."""
     b = Builder()
@@ -387,7 +377,11 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("bordered", _bordered, lambda n: [(n, 4, 3)]),
     ("merged", _merged, lambda n: [(n, 3, 2, 3)]),
     ("triangle", _triangle, lambda n: [(max(n, 1), 4)]),
-    ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
+    ("bytes", bytes_, lambda n: [(1, max(n, 1), 8)]),
+    ("averaged bytes", averaged(DType.INT8), lambda n: [(2, max(n, 1), 8)]),
+    ("averaged words", averaged(DType.INT16), lambda n: [(2, max(n, 1), 8)]),
+    ("resized bytes", resized(DType.INT8, half_pixel_centers=True), lambda n: [(1, max(n, 1), n + 2, 3)]),
+    ("resized words", resized(DType.INT16), lambda n: [(1, max(n, 1), n + 2, 3)]),
     ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
     ("listed", _listed, lambda n: [(3, max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),

@@ -112,7 +112,19 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     assert all(isinstance(function, Elements) for kernel in kernels for _, function, _ in kernel.computed)
 
 
-@pytest.mark.parametrize("name", ["enlarged centres", "between pixels", "between four", "two scales"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "enlarged centres",
+        "between pixels",
+        "between four",
+        "two scales",
+        "averaged bytes",
+        "averaged words",
+        "resized bytes",
+        "resized words",
+    ],
+)
 def test_constants_of_the_last_sixteen_lengths_are_not_computed_again(name: str) -> None:
     execution, shapes, kernels = _settled(name)
     codes = {

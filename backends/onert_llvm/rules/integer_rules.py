@@ -34,6 +34,7 @@ _QUANTIZED: dict[type[Op], Rule] = {
     LogSoftmax: rule("reduction.integer_softmax", "lower_logarithm", "why_no_logarithm"),
     Quantize: _SCALED,
     Dequantize: _SCALED,
+    ResizeBilinear: rule("vision_audio.integer_resize"),
 }
 """Shared by bytes and 16-bit integers."""
 
@@ -44,7 +45,6 @@ BYTES: dict[type[Op], Rule] = {
     DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
     FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),
     TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
-    ResizeBilinear: rule("vision_audio.int8_resize"),
     Concat: rule("elementwise.int8_lookup_tables", "lower_concat", "why_no_concat"),
 }
 

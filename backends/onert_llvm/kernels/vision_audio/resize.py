@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View, intrinsic
+from onert_llvm.irbuilder import F32, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 
 
@@ -213,13 +213,14 @@ def _floats(seen: list[Val], down: Val, across: Val) -> Val:
 
 
 @frozen
-class BilinearInt8(Value):
-    """The same for signed bytes, with weights in units of 1/1024; work tiles are output rows.
+class BilinearIntegers(Value):
+    """The same for signed integers of 8 or 16 bits (`element`), with weights in units of 1/1024.
 
     Records of `lines` have row numbers in place of byte offsets. The input rows around an output row are first resized
     horizontally, in 32 bits, and stay in the thread's own part of `rooms` for the following output rows.
     """
 
+    element: Type = I8
     slots = ("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels", "rooms", "room")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -239,25 +240,34 @@ class BilinearInt8(Value):
                     self._widen(k, task, line, widened[line & 1])
                 sides.append(widened[line & 1])
             down = record[2].load().cast(I32).splat(lanes)
-            up, out = down.like(1024) - down, task.view("out", I8, width, 1)[row]
+            up, out = down.like(1024) - down, task.view("out", self.element, width, 1)[row]
             for at, mask in k.registers(width, free=False):
-                total = sides[0][at].load(lanes) * up + sides[1][at].load(lanes) * down
-                out[at].store(as_byte((total + (total >> 31) + (1 << 19)) >> 20), mask)
+                seen = [side[at].load(lanes) for side in sides]
+                out[at].store(self._scaled(seen, (up, down)), mask)
+
+    def _scaled(self, seen: Sequence[Val], weights: Sequence[Val]) -> Val:
+        """The weighted sum of 26-bit numbers, in 64 bits for 16-bit elements, halves rounded away from zero."""
+        if self.element is I8:
+            total = seen[0] * weights[0] + seen[1] * weights[1]
+            return as_byte((total + (total >> 31) + (1 << 19)) >> 20)
+        near, far = (x.cast(I64) * weight.cast(I64) for x, weight in zip(seen, weights, strict=True))
+        total = near + far
+        return ((total + (total >> 63) + (1 << 19)) >> 20).cast(I16)
 
     def _widen(self, k: Kernel, task: Task, line: Val, out: View) -> None:
         """Resize an input row to the output's width; what exceeds a pixel is overwritten by the next."""
         lanes, channels = k.isa.f32, task.i64("channels")
-        row = k.view(task.view("x", I8, task.i64("line"))[line].address, I8, 1)
+        row = k.view(task.view("x", self.element, task.i64("line"))[line].address, self.element, 1)
         with k.loop(task.i64("out_w"), nonempty=True) as x:
             record = task.view("columns", I64, 3, 1)[x]
             across = record[2].load().cast(I32).splat(lanes)
             before, pixel = across.like(1024) - across, out[x * channels]
-            low, high = (k.view(row[record[i].load()].address, I8, 1) for i in (0, 1))
+            low, high = (k.view(row[record[i].load()].address, self.element, 1) for i in (0, 1))
             for c, mask in k.registers(channels, free=False):
                 near, far = (side[c].load(lanes, mask).cast(I32) for side in (low, high))
                 k.view(pixel.address, I32, 1)[c].store(near * before + far * across)
 
 
 def resize_room(width: int, lanes: int) -> int:
-    """Bytes that a thread of `BilinearInt8` needs for rows of `width` results."""
+    """Bytes that a thread of `BilinearIntegers` needs for rows of `width` results."""
     return -(-2 * 4 * (width + lanes) // 64) * 64

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes, DType, TensorType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.arithmetic.requantize_int16 import Rounding, ShortScaling
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
@@ -19,6 +21,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, real_scaling, scaling
+from onert_llvm.target.isa import Isa
 
 from .block import Block, reduction
 
@@ -90,28 +93,48 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def _bytes(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tuple[Requantize, dict[str, Slot]]:
     """How sums of bytes are scaled, and the slots for one register of them."""
-    before, after, isa = types.input(0), types.output, lowering.isa
-    bias = np.full(isa.f32, -before.zero_point * block.count, np.int64)
-    if op.kind is Reduction.SUM:
-        how, columns = real_scaling(isa), pack_reals(bias, np.array([before.scale / after.scale]), isa)
-    else:
-        multiplier = mean_multiplier(before, after, block.count)
-        pair = np.array([multiplier.mantissa]), np.array([multiplier.shift])
-        how = scaling(np.array([block.count * 255]), pair, after.zero_point)
-        columns = pack_columns(how, bias, pair, after.zero_point, isa)
-    return Requantize(how), {"columns": lowering.constant(columns), "zero_point": after.zero_point}
+    before, after = (type_.with_shape(()) for type_ in (types.input(0), types.output))
+    how = real_scaling(lowering.isa)
+    if op.kind is Reduction.MEAN:
+        how = Scaling.WIDE  # which is right for every count
+        if not is_symbolic(block.count):
+            how = scaling(np.array([block.count * 255]), _fixed(before, after, block.count), after.zero_point)
+    columns = lowering.computed(partial(_byte_columns, op.kind, how, before, after, lowering.isa), block.count)
+    return Requantize(how), {"columns": columns, "zero_point": after.zero_point}
+
+
+def _byte_columns(kind: Reduction, how: Scaling, before: TensorType, after: TensorType, isa: Isa, count: int) -> Array:
+    """What `Requantize` reads for a sum or mean of `count` bytes."""
+    bias = np.full(isa.f32, -before.zero_point * count, np.int64)
+    if kind is Reduction.SUM:
+        return pack_reals(bias, np.array([before.scale / after.scale]), isa)
+    return pack_columns(how, bias, _fixed(before, after, count), after.zero_point, isa)
+
+
+def _fixed(before: TensorType, after: TensorType, count: int) -> tuple[Array, Array]:
+    """The mantissa and the shift of a mean's multiplier."""
+    multiplier = mean_multiplier(before, after, count)
+    return np.array([multiplier.mantissa]), np.array([multiplier.shift])
 
 
 def _shorts(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tuple[ShortScaling, dict[str, Slot]]:
     """The same for 16-bit integers."""
-    before, after, lanes = types.input(0), types.output, lowering.isa.f32
+    before, after, lanes = types.input(0).with_shape(()), types.output.with_shape(()), lowering.isa.f32
     low, high = after.dtype.limits
-    bias = np.full(lanes, -before.zero_point * block.count, np.int32)
-    if op.kind is Reduction.SUM:
-        rounding, factors = Rounding.AWAY, np.full(lanes, before.scale / after.scale)
-    else:
-        multiplier = mean_multiplier(before, after, block.count)
-        fields = (multiplier.mantissa, max(-multiplier.shift, 0), max(multiplier.shift, 0))
-        rounding, factors = Rounding.FIXED, np.repeat(np.array(fields, np.int32), lanes)
-    slots: dict[str, Slot] = {"bias": lowering.constant(bias), "factors": lowering.constant(factors)}
-    return ShortScaling(rounding), slots | {"low": low, "high": high}
+    bias = lowering.computed(partial(_short_bias, lanes, before.zero_point), block.count)
+    factors = lowering.computed(partial(_short_factors, op.kind, before, after, lanes), block.count)
+    rounding = Rounding.AWAY if op.kind is Reduction.SUM else Rounding.FIXED
+    return ShortScaling(rounding), {"bias": bias, "factors": factors, "low": low, "high": high}
+
+
+def _short_bias(lanes: int, zero_point: int, count: int) -> Array:
+    return np.full(lanes, -zero_point * count, np.int32)
+
+
+def _short_factors(kind: Reduction, before: TensorType, after: TensorType, lanes: int, count: int) -> Array:
+    """The factor of sums, or the fields of a mean's multiplier."""
+    if kind is Reduction.SUM:
+        return np.full(lanes, before.scale / after.scale)
+    multiplier = mean_multiplier(before, after, count)
+    fields = multiplier.mantissa, max(-multiplier.shift, 0), max(multiplier.shift, 0)
+    return np.repeat(np.array(fields, np.int32), lanes)
