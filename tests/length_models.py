@@ -31,6 +31,7 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind, ZerosLike
 from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.rnn import RNN
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
@@ -96,18 +97,30 @@ def interpolated(how: Interpolation, scale: float, axes: tuple[int, int]) -> Cal
     return made
 
 
+def _initial(b: Builder, x: int, axis: int, value: float) -> int:
+    """A state of three units for each of a batch that is an axis of `x`, all of this value."""
+    ends = (b.constant([n], dtype=DType.INT32) for n in (axis, 1))
+    batch = b.add(Slice(), b.add(ShapeOf(DType.INT32), x), *ends)
+    return b.add(Fill(), b.add(Concat(0), batch, b.constant([3], dtype=DType.INT32)), b.constant(np.float32(value)))
+
+
 def _recurrent() -> Subgraphs:
     """A recurrent step whose initial state has as many rows as the input."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
-    rows = b.add(
-        Slice(), b.add(ShapeOf(DType.INT32), x), b.constant([0], dtype=DType.INT32), b.constant([1], dtype=DType.INT32)
-    )
-    width = b.constant([3], dtype=DType.INT32)
-    state = b.add(Fill(), b.add(Concat(0), rows, width), b.constant(np.float32(0.5)))
+    state = _initial(b, x, 0, 0.5)
     own = b.add(FullyConnected(), x, b.constant(weights(3, 4)))
     fed = b.add(FullyConnected(), state, b.constant(weights(3, 3)))
     return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
+
+
+def unrolled() -> Subgraphs:
+    """A GRU, then an RNN, both from a state of zeros for each of a batch."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 1, 4)), "x")
+    gru, rnn = (weights(9, 4), weights(9), weights(9, 3), weights(9)), (weights(3, 3), weights(3, 3), weights(3))
+    y = b.add(GRU(return_sequences=True), x, *map(b.constant, gru), _initial(b, x, 1, 0))
+    return b.model([b.add_many(RNN(time_major=True), y, *map(b.constant, rnn), _initial(b, x, 1, 0))[0]])
 
 
 def _steps() -> Subgraphs:
@@ -228,9 +241,8 @@ def _narrow() -> Subgraphs:
     """A convolution to two channels, which sums several neighbouring pixels at a time."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 8)), "x")
-    return b.model(
-        [b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(weights(2, 3, 5, 8)), b.constant(weights(2)))]
-    )
+    filters = b.constant(weights(2, 3, 5, 8)), b.constant(weights(2))
+    return b.model([b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, *filters)])
 
 
 def _reduced() -> Subgraphs:
@@ -246,8 +258,7 @@ def _rounds() -> Subgraphs:
     x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
     at, zero = b.constant(0, dtype=DType.INT32), b.constant(np.int32(0))
     count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), at)
-    types = (TensorType(DType.INT32, ()), *(TensorType(DType.FLOAT32, (None, 3)),) * 2)
-    types = (types[0], *types)
+    types = *(TensorType(DType.INT32, ()),) * 2, *(TensorType(DType.FLOAT32, (None, 3)),) * 2
     results = b.add_many(While(1, 2, types), zero, count, x, x)
     condition, body = Builder("condition"), Builder("body")
     given = [condition.input(each) for each in types]
@@ -269,11 +280,8 @@ def _listed() -> Subgraphs:
     """A loop over the steps of a batch of sequences that lists each step's state, as exported recurrent cells do."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 2, 3)), "x")
-    zero, one, width = (b.constant([n], dtype=DType.INT32) for n in (0, 1, 3))
-    sizes = b.add(ShapeOf(DType.INT32), x)
-    count = b.add(Reshape(()), b.add(Slice(), sizes, zero, one))
-    batch = b.add(Concat(0), b.add(Slice(), sizes, one, one), width)
-    state = b.add(Fill(), batch, b.constant(np.float32(0)))
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(0, dtype=DType.INT32))
+    state = _initial(b, x, 1, 0)
     number, rows = TensorType(DType.INT32, ()), TensorType(DType.FLOAT32, (None, 3))
     types = (number, number, TensorType(DType.FLOAT32, (None, None, 3)), rows, TensorType(DType.VARIANT, ()))
     results = b.add_many(While(1, 2, types), b.constant(np.int32(0)), count, x, state, b.add(SequenceOf()))
@@ -354,6 +362,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("between four", interpolated(Interpolation.CUBIC, 0.6, (2, 3)), lambda n: [(1, 6, n + 2, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
+    ("one step", unrolled, lambda n: [(1, max(n, 1), 4)]),
     ("narrow", _narrow, lambda n: [(1, 6, 3 * n + 5, 8)]),
     ("reduced", _reduced, lambda n: [(70, max(n, 1))]),
     ("first", _first, lambda n: [(max(n, 1), 4)]),

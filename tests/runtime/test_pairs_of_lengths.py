@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from length_models import opened, weights
+from length_models import opened, unrolled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
@@ -38,6 +38,7 @@ def _attention(same: bool) -> Callable[[], Subgraphs]:
 
 MODELS: dict[str, tuple[Callable[[], Subgraphs], Shapes]] = {
     "a batch of sequences": (_attention(same=True), lambda s, t: [(s, t, 16)]),
+    "one step of recurrent layers": (unrolled, lambda s, _: [(1, s, 4)]),
     "queries and keys": (_attention(same=False), lambda s, t: [(2, s, 16), (2, t, 16)]),
 }
 

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from onert.ir import Array, CallTypes, DType, Op, TensorType, evaluate
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
@@ -270,3 +271,12 @@ def multiplied(op: BatchMatMul, operands: Sequence[Tabled], types: CallTypes) ->
         raise UnknownError
     _bound(math.prod(each.table.size for each in operands), types.output.dtype)
     return evolve(operands[placed], axes=axes[placed], table=_evaluate(op, operands, types))
+
+
+def of_zeros(op: FullyConnected, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
+    """The table of a layer on zeros, such as a recurrent state: the order of sums does not matter."""
+    x, weights, *_ = operands
+    if any(each.root is not None for each in operands) or x.table.any():
+        raise UnknownError
+    row = np.zeros((*(1,) * (x.table.ndim - 1), weights.table.shape[-1]), x.table.dtype)
+    return evolve(x, table=_evaluate(op, [evolve(x, table=row), *operands[1:]], types))

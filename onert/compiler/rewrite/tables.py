@@ -28,6 +28,7 @@ from onert.ir import (
 from onert.ir.errors import MISHAPS
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
@@ -59,6 +60,7 @@ from .tabled import (
     multiplied,
     of_length,
     of_range,
+    of_zeros,
     packed,
     refused,
     reshaped,
@@ -173,7 +175,7 @@ class Tables:
 
     def _table_of(self, operation: Operation, types: CallTypes) -> Tabled:
         op, output = operation.op, types.output
-        if len(operation.outputs) != 1 or any(t is None or t.quantization for t in (*types.inputs, output)):
+        if len(operation.outputs) != 1 or any(t is not None and t.quantization for t in (*types.inputs, output)):
             raise UnknownError
         if isinstance(op, Range):
             return of_range(operation.outputs[0], types)
@@ -194,7 +196,8 @@ class Tables:
             return sliced(op, first, types)
         if isinstance(op, Tile):
             return tiled(first, types)
-        operands = [first, *(self._operand_table(operation, types, at) for at in range(1, len(types.inputs)))]
+        present = (at for at, t in enumerate(types.inputs) if at and t is not None)
+        operands = [first, *(self._operand_table(operation, types, at) for at in present)]
         if isinstance(op, Gather):
             return gathered(op, operands, types)
         if isinstance(op, Concat):
@@ -203,6 +206,8 @@ class Tables:
             return packed(op, operands, types)
         if isinstance(op, BatchMatMul):
             return multiplied(op, operands, types)
+        if isinstance(op, FullyConnected):
+            return of_zeros(op, operands, types)
         if not isinstance(op, Binary | Cast | Comparison | Select | Unary):
             raise UnknownError
         operands = [with_leading_ones(each, output.rank) for each in operands]
