@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from onert_llvm.irbuilder import F16, F32, I16, I32, Kernel, Val, Var, View, vec
 
@@ -17,6 +18,12 @@ Accumulators = Sequence[Sequence[Var]]
 """A variable for each row and each register of columns."""
 
 
+class Panel(Protocol):
+    """Packed terms: `panel[p, column]` is where a register of columns of term `p` begins."""
+
+    def __getitem__(self, at: tuple[Val, int]) -> View: ...
+
+
 def accumulators(k: Kernel, start: Sequence[Val], rows: int) -> list[list[Var]]:
     """Accumulators for each row, initialised to `start`, one value for each register of columns."""
     return [[k.var(s) for s in start] for _ in range(rows)]
@@ -26,7 +33,7 @@ def multiply_add(
     k: Kernel,
     acc: Accumulators,
     rows: Sequence[View],
-    panel: View,
+    panel: Panel,
     depth: Val,
     split: int = 1,
     mask: Val | None = None,
@@ -70,7 +77,7 @@ def _add_halves(
     k: Kernel,
     acc: Accumulators,
     rows: Sequence[View],
-    panel: View,
+    panel: Panel,
     depth: Val,
     at_step: Callable[[Val], None] | None,
 ) -> None:
@@ -91,7 +98,7 @@ def _add_halves(
                 x.set(x.get() + half_sums(k, found.get()))
 
 
-def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val) -> None:
+def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: Panel, depth: Val) -> None:
     """Add the last of an odd number of terms if only the right-hand side is pairs of bfloat16."""
     with k.when((depth % 2).ne(0)):
         b = [widened(x)[0] for x in _registers(k, acc, panel, depth // 2, None)]
@@ -99,14 +106,14 @@ def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, dep
             _add(k, row[depth - 1], b, sums)
 
 
-def add_half(k: Kernel, acc: Accumulators, places: Sequence[View], panel: View, p: int) -> None:
+def add_half(k: Kernel, acc: Accumulators, places: Sequence[View], panel: Panel, p: int) -> None:
     """Add the last pair of an odd number of terms; only the first term exists at `places`."""
     b = _registers(k, acc, panel, k.index(p), None)
     for place, sums in zip(places, acc, strict=True):
         _add_pairs(k, place.load().cast(I32, signed=False).bits(F32), b, sums)
 
 
-def _registers(k: Kernel, acc: Accumulators, panel: View, p: Val, mask: Val | None) -> list[Val]:
+def _registers(k: Kernel, acc: Accumulators, panel: Panel, p: Val, mask: Val | None) -> list[Val]:
     """The registers of columns of a term."""
     lanes, last = k.isa.f32, len(acc[0]) - 1
     return [panel[p, j * lanes].load(lanes, mask if j == last else None) for j in range(last + 1)]
@@ -128,7 +135,7 @@ def _step(
     k: Kernel,
     acc: Accumulators,
     rows: Sequence[View],
-    panel: View,
+    panel: Panel,
     p: Val,
     mask: Val | None,
     terms: Terms,

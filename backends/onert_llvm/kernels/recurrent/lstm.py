@@ -21,10 +21,8 @@ INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 
 @frozen
 class Lstm(Value):
-    """A layer that runs over `steps`; work tiles are the items of the batch.
-
-    With more than one `together`, a tile is that many items, whose states are multiplied by each weight together; if
-    items remain (`others`), they run one by one. Slot `items` is then the batch size.
+    """A layer that runs over `steps`; work tiles are the items of the batch. If `together`, those of a range of tiles
+    advance together, step by step, so that they share what they read of the recurrent weights.
 
     `given` has, for each item and step, the gates' sums without the contribution of the state: `padded` numbers per
     gate, those beyond the `cells` being 0. The gates are input (unless `coupled`: it is one minus forget), forget,
@@ -46,8 +44,7 @@ class Lstm(Value):
     output_clip: bool = False
     inputs: Matrix | None = None
     rests: tuple[int, int, int] = (0, 0, 0)
-    together: int = 1
-    others: bool = False
+    together: bool = False
 
     number: ClassVar[Type]
     """The type in which sums and cells are computed."""
@@ -86,7 +83,6 @@ class Lstm(Value):
         flags = {"cell_clip": self.cell_clip, "output_clip": self.output_clip}
         return (
             *given,
-            *(("items",) if self.others else ()),
             *ends,
             *sizes,
             *self.peepholes,
@@ -100,26 +96,21 @@ class Lstm(Value):
         raise NotImplementedError
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        with k.loop(end, begin) as number:
-            first = number * self.together
-            if not self.others:
-                self._run(k, task, first, self.together)
-            else:
-                with k.either(first + self.together <= task.i64("items")) as (then, otherwise):
-                    with then:
-                        self._run(k, task, first, self.together)
-                    with otherwise, k.loop(task.i64("items"), first) as one:
-                        self._run(k, task, one, 1)
+        if self.together:
+            self._run(k, task, begin, end - begin)
+        else:
+            with k.loop(end, begin) as number:
+                self._run(k, task, number, None)
 
-    def _run(self, k: Kernel, task: Task, first: Val, count: int) -> None:
-        """Emit all steps of `count` items."""
+    def _run(self, k: Kernel, task: Task, first: Val, count: Val | None) -> None:
+        """Emit all steps of `count` items, or of one."""
 
         @contextmanager
         def each() -> Iterator[tuple[Val, Item]]:
-            if count == 1:
+            if count is None:
                 yield k.index(0), self.item(k, task, first)
                 return
-            with k.loop(k.index(count)) as number:
+            with k.loop(count) as number:
                 yield number, self.item(k, task, first + number)
 
         with each() as (_, item):
@@ -129,10 +120,14 @@ class Lstm(Value):
         apart = k.var(task.i64("outputs"))
         with k.loop(task.i64("steps"), nonempty=True) as step:
             h = k.view(last.get(), self.element, 1)
-            if count == 1:
+            if count is None:
                 own.add_sums(step, h)
             else:
-                own.add_sums_of_items(step, h, apart.get(), count)
+                with k.either(count < 2) as (one, several):
+                    with one:
+                        own.add_sums(step, h)
+                    with several:
+                        own.add_sums_of_items(step, h, apart.get(), count)
             with each() as (_, item):
                 item.advance(step)
             last.set(own.output(step).address)
@@ -193,7 +188,7 @@ class Item(ABC):
             row = self.sums
         self.add_state(row, h)
 
-    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: int) -> None:
+    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: Val) -> None:
         """The same for `count` items starting with this one, whose last outputs are `apart` elements apart."""
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ from onert_llvm.kernels.reduction.softmax_norm import sum_of
 
 from . import tflite_activations as approximate
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
-from .matvec import Bytes, Matrix, times_dynamic, times_f32
+from .matvec import REGISTERS, Bytes, Matrix, rows_times_f32, times_dynamic, times_f32
 
 TANH = Apply(Fn.TANH, (ACC,))
 """The usual activation of layers."""
@@ -60,7 +60,7 @@ class _Item(Item):
         def start(column: Val) -> Val:
             return k.zeros(F32, lanes) if self.layer.normalized else task.view("input_bias", F32, 1)[column].load(lanes)
 
-        times_f32(k, task, matrix, [x], task.i64("depth"), [start], [lambda column, v: self.sums[column].store(v)])
+        times_f32(k, task, matrix, x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
 
     def add_state(self, given: View, h: View) -> None:
         self._times(
@@ -71,14 +71,25 @@ class _Item(Item):
             lambda column, total: self.sums[column].store(total),
         )
 
-    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: int) -> None:
-        lanes, row, task = self.k.isa.f32, self.given(step), self.task
-        given = [row.after(task.i64("given_item") * i) for i in range(count)]
-        sums = [self.sums.after(task.i64("room") * i) for i in range(count)]
-        starts = [lambda column, own=own: own[column].load(lanes) for own in given]
-        stores = [lambda column, total, own=own: own[column].store(total) for own in sums]
-        rows = [h.after(apart * i) for i in range(count)]
-        times_f32(self.k, task, self.layer.recurrent, rows, self.outputs, starts, stores)
+    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: Val) -> None:
+        task, lanes, given = self.task, self.k.isa.f32, self.given(step)
+        given_item, room = task.i64("given_item"), task.i64("room")
+
+        def start(i: Val, column: Val) -> Val:
+            place = given.after(given_item * i)[column]
+            self.k.prefetch(place.after(REGISTERS * lanes))  # for the next panel: no processor predicts so many streams
+            return place.load(lanes)
+
+        rows_times_f32(
+            self.k,
+            task,
+            self.layer.recurrent,
+            count,
+            lambda i: h.after(apart * i),
+            self.outputs,
+            start,
+            lambda i, column, total: self.sums.after(room * i)[column].store(total),
+        )
 
     def _times(
         self,
@@ -99,21 +110,18 @@ class _Item(Item):
             found = start(column)
             return k.zeros(F32, lanes) if found is None else found
 
-        times_f32(k, self.task, matrix, [x], depth[0], [first], [store])
+        times_f32(k, self.task, matrix, x, depth[0], first, store)
 
     def next_cells(self, store: Store) -> None:
         k, layer = self.k, self.layer
-        if not layer.normalized:
-            for at, mask in k.registers(self.cells):
-                c = self._next(at, self.c[at].load(k.isa.f32))
-                store(at, self._output(at, c), mask)
-            return
-        for gate in layer.gates[:-1]:
-            self._normalize(gate)
+        if layer.normalized:
+            for gate in layer.gates[:-1]:
+                self._normalize(gate)
         for at, _ in k.registers(self.cells):
             self._next(at, self.c[at].load(k.isa.f32))
-        self._normalize(OUTPUT)
-        for at, mask in k.registers(self.cells):
+        if layer.normalized:
+            self._normalize(OUTPUT)
+        for at, mask in k.registers(self.cells):  # a loop of its own: in one, every register waits for its new cells
             store(at, self._output(at, self.c[at].load(k.isa.f32)), mask)
 
     def _sum(self, gate: str, at: Val, c: Val) -> Val:
@@ -133,14 +141,13 @@ class _Item(Item):
     def _logistic(self, x: Val) -> Val:
         return (logistic if self.layer.quantized is None else approximate.logistic)(self.k, x)
 
-    def _next(self, at: Val, c: Val) -> Val:
+    def _next(self, at: Val, c: Val) -> None:
         """Compute and store the next state of a register of cells."""
         forget = self._logistic(self._sum(FORGET, at, c))
         let_in = forget.like(1.0) - forget if self.layer.coupled else self._logistic(self._sum(INPUT, at, c))
         c = self._fma(let_in, self._activated(self._sum(CELL, at, c)), forget * c)
         c = self._clipped(c, "cell_clip", self.layer.cell_clip)
         self.c[at].store(c)
-        return c
 
     def _output(self, at: Val, c: Val) -> Val:
         return self._logistic(self._sum(OUTPUT, at, c)) * self._activated(c)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from attrs import frozen
 
@@ -16,87 +17,166 @@ from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
 from onert_llvm.target.isa import Isa
 
-
-def most_registers(isa: Isa) -> int:
-    """Registers of a panel: enough parallel sums to hide the latency of additions."""
-    return 8 if isa.registers >= 32 else 6
+REGISTERS = 3
+"""The registers of a panel of floats."""
 
 
-def most_together(isa: Isa) -> tuple[int, int]:
-    """The most rows multiplied together, and the registers of a panel that have accumulators at a time."""
-    return (8, 3) if isa.registers >= 32 else (4, 2)
+def _most_rows(isa: Isa, bfloat: bool) -> int:
+    """The most rows that are multiplied by such a panel together: their accumulators fit in registers beside the
+    operands, of which there are twice as many for pairs of bfloat16."""
+    return 8 if isa.registers >= 32 else 2 if bfloat else 4
+
+
+def _most_panels(isa: Isa) -> int:
+    """The panels by which one row is multiplied together: enough sums to hide the latency of additions."""
+    return 3 if isa.registers >= 32 else 2
 
 
 def cut(n: int, isa: Isa) -> Columns:
-    """The panels of `n` columns, which fill whole registers."""
-    return columns(n, most_registers(isa), isa)
+    """The panels of `n` columns of floats, which fill whole registers."""
+    return columns(n, REGISTERS, isa)
+
+
+def cut_int8(n: int, isa: Isa) -> Columns:
+    """The panels of `n` columns of bytes: one row alone has enough sums to hide the latency of additions."""
+    return columns(n, 8 if isa.registers >= 32 else 6, isa)
 
 
 @frozen
 class Matrix(Value):
-    """Packed weights: slot `name` points to them, `{name}_full` is the number of panels before the tail.
+    """Packed weights: slot `name` points to them, `{name}_full` is the number of panels before the tail. `left` is that
+    number modulo the panels by which one row is multiplied together.
 
     Float32 weights with at least two terms may be packed as pairs of bfloat16 (`bfloat`).
     """
 
     name: str
     columns: Columns
+    left: int = 0
     bfloat: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
         return (self.name, f"{self.name}_full")
 
+    @staticmethod
+    def of(name: str, n: int, columns: Columns, isa: Isa, bfloat: bool) -> Matrix:
+        """A matrix of `n` columns."""
+        return Matrix(name, columns, full_panels(n, columns, isa) % _most_panels(isa), bfloat)
 
-Panel = Callable[[int, Val, Val], None]
-"""Emits code for some registers of columns: their number, the first column, and the address of their panel."""
+
+def full_panels(n: int, columns: Columns, isa: Isa) -> int:
+    """The panels before the tail."""
+    return n // (columns.vectors * isa.f32) if columns.vectors else 0
 
 
-def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Panel) -> None:
-    """Emit `body` for every panel of a matrix; `row_bytes` are the bytes of one register of columns in a panel."""
-    lanes, cut_ = k.isa.f32, matrix.columns
+Part = tuple[int, Val]
+"""The registers of a panel, and its address."""
+Body = Callable[[Sequence[Part], Val], None]
+"""Emits code for adjacent panels and the first of their columns."""
+
+
+def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Body, together: int = 1) -> None:
+    """Emit `body` for as many whole panels of a matrix at a time, then for the rest; `row_bytes` are the bytes of one
+    register of columns in a panel."""
+    vectors, tail = matrix.columns.vectors, matrix.columns.tail
     start = task.view(matrix.name, I8, row_bytes, 1)
-    full = task.i64(f"{matrix.name}_full")
-    if cut_.vectors:
-        with k.loop(full, nonempty=True) as panel:
-            at = panel * cut_.vectors
-            body(cut_.vectors, at * lanes, start[at].address)
-    if cut_.tail:
-        at = full * cut_.vectors
-        body(cut_.tail, at * lanes, start[at].address)
+    left = matrix.left if together > 1 else 0
+    whole = task.i64(f"{matrix.name}_full") - left
+
+    def some(first: Val, widths: Sequence[int]) -> None:
+        at = first * vectors
+        places = (start[at + sum(widths[:i])].address for i in range(len(widths)))
+        body(tuple(zip(widths, places, strict=True)), at * k.isa.f32)
+
+    if vectors:
+        with k.loop(whole, step=together) as panel:
+            some(panel, (vectors,) * together)
+    if left or tail:
+        some(whole, (*(vectors,) * left, *((tail,) if tail else ())))
 
 
 def times_f32(
     k: Kernel,
     task: Task,
     matrix: Matrix,
+    x: View,
+    depth: Val,
+    start: Callable[[Val], Val],
+    store: Callable[[Val, Val], None],
+) -> None:
+    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for every register of columns."""
+
+    def panels(parts: Sequence[Part], column: Val) -> None:
+        _add(k, matrix, parts, column, [x], depth, [start], [store])
+
+    each_panel(k, task, matrix, _row_bytes(k, matrix, depth), panels, _most_panels(k.isa))
+
+
+def rows_times_f32(
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    count: Val,
+    row: Callable[[Val], View],
+    depth: Val,
+    start: Callable[[Val, Val], Val],
+    store: Callable[[Val, Val, Val], None],
+) -> None:
+    """`store(i, column, start(i, column) + Σ row(i)[p] · matrix[p, column])` for `count` rows: panel by panel, so that
+    all rows read each panel while it is in the cache."""
+    most = _most_rows(k.isa, matrix.bfloat)
+
+    def panel(parts: Sequence[Part], column: Val) -> None:
+        done: Val | int = 0
+        for size in (n for n in (8, 4, 2, 1) if n <= most):
+            whole = count - count % size
+            with k.loop(whole, done, step=size) as first:
+                each = [first + i for i in range(size)]
+                ends = [partial(start, i) for i in each], [partial(store, i) for i in each]
+                _add(k, matrix, parts, column, [row(i) for i in each], depth, *ends)
+            done = whole
+
+    each_panel(k, task, matrix, _row_bytes(k, matrix, depth), panel)
+
+
+def _row_bytes(k: Kernel, matrix: Matrix, depth: Val) -> Val:
+    return ((depth + 1) // 2 if matrix.bfloat else depth) * (k.isa.f32 * 4)
+
+
+@frozen(eq=False)
+class _SideBySide:
+    """Panels indexed as one; all but the last have `width` columns."""
+
+    panels: Sequence[View]
+    width: int
+
+    def __getitem__(self, at: tuple[Val, int]) -> View:
+        return self.panels[at[1] // self.width][at[0], at[1] % self.width]
+
+
+def _add(
+    k: Kernel,
+    matrix: Matrix,
+    parts: Sequence[Part],
+    column: Val,
     rows: Sequence[View],
     depth: Val,
     starts: Sequence[Callable[[Val], Val]],
-    stores: Sequence[Callable[..., None]],
+    stores: Sequence[Callable[[Val, Val], None]],
 ) -> None:
-    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for each of the rows x and every register of columns.
-
-    Several rows are multiplied with a part of a panel's registers at a time.
-    """
+    """Multiply rows by adjacent panels."""
     lanes = k.isa.f32
-    most = most_registers(k.isa) if len(rows) == 1 else most_together(k.isa)[1]
-
-    def panel(vectors: int, column: Val, place: Val) -> None:
-        panel = k.view(place, F32, vectors * lanes, 1)
-        for first in range(0, vectors, most):
-            some = range(first, min(first + most, vectors))
-            acc = [[k.var(start(column + j * lanes)) for j in some] for start in starts]
-            weights = k.view(panel[0, first * lanes].address, F32, vectors * lanes, 1)
-            if matrix.bfloat:
-                multiply_add(k, acc, rows, weights, depth // 2, terms=Terms.WIDENED)
-                add_odd(k, acc, rows, weights, depth)
-            else:
-                multiply_add(k, acc, rows, weights, depth)
-            for own, store in zip(acc, stores, strict=True):
-                _stored(own, column + first * lanes, lanes, store)
-
-    each_panel(k, task, matrix, ((depth + 1) // 2 if matrix.bfloat else depth) * (lanes * 4), panel)
+    views = [k.view(place, F32, vectors * lanes, 1) for vectors, place in parts]
+    weights = _SideBySide(views, parts[0][0] * lanes)
+    acc = [[k.var(start(column + j * lanes)) for j in range(sum(v for v, _ in parts))] for start in starts]
+    if matrix.bfloat:
+        multiply_add(k, acc, rows, weights, depth // 2, terms=Terms.WIDENED)
+        add_odd(k, acc, rows, weights, depth)
+    else:
+        multiply_add(k, acc, rows, weights, depth)
+    for own, store in zip(acc, stores, strict=True):
+        _stored(own, column, lanes, store)
 
 
 def times_int8(
@@ -112,7 +192,8 @@ def times_int8(
     lanes, group = k.isa.f32, k.isa.group
     size, rest = depth
 
-    def panel(vectors: int, column: Val, place: Val) -> None:
+    def panel(parts: Sequence[Part], column: Val) -> None:
+        ((vectors, place),) = parts
         acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
         multiply_add_int8(k, acc, [x], k.view(place, I8, vectors * lanes * group, 1), size, rest, True)
         _stored(acc[0], column, lanes, store)

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, Operation, TensorType
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
-from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.symbolic.trace import is_symbolic, minimum
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.recurrent.lstm import CELL, FORGET, INPUT, OUTPUT, Lstm
@@ -75,9 +75,10 @@ class Layer(ABC):
         group = self.lowering.isa.group
         return depth % group, outputs % group, self.cells % group
 
-    def together(self, batch: int) -> int:
-        """The number of batch items that are multiplied by the recurrent weights together."""
-        return 1
+    @property
+    def together(self) -> bool:
+        """Whether batch items can share what they read of the recurrent weights."""
+        return False
 
     @abstractmethod
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
@@ -104,9 +105,8 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     outputs = lowering.shape(operation.outputs[0])[-1]
     own = width + 2 * padded + (isa.whole(-(-max(outputs, cells) // 4)) if layer.bytes_beside else 0)
     algorithm, slots = layer.kernel()
-    items = layer.together(layout.batch)
-    others = items > 1 and (is_symbolic(layout.batch) or layout.batch % items != 0)
-    algorithm = evolve(algorithm, together=items, others=others)
+    together = layer.together and (is_symbolic(layout.batch) or layout.batch > 1)
+    algorithm = evolve(algorithm, together=together)
     if layer.by_steps:
         (room,) = touched = lowering.scratch(4 * layout.batch * own)
         matrix, more = layer.inputs(x)
@@ -125,7 +125,6 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     slots |= {
         "y_item": layout.item * outputs,
         "y_step": layout.step * outputs,
-        "items": layout.batch,
         "steps": layout.steps,
         "cells": cells,
         "padded": padded,
@@ -137,4 +136,7 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     writes = {"y": y, "h_out": h_out, "c_out": c_out}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
     flops = 2 * layout.steps * layout.batch * width * outputs
-    lowering.run(at, algorithm, -(-layout.batch // items), reads, writes, used, flops, touched)
+    parts = minimum(layout.batch, lowering.threads) if together else None
+    used |= {name: lowering.operand(i) for name, i in (reads | writes).items()}
+    ends = [*reads.values()], [*writes.values()]
+    lowering.emit(at, algorithm, used, layout.batch, *ends, flops, touched, parts)

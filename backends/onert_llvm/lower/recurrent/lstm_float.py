@@ -11,12 +11,11 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import needed
 from onert.ir.ops.recurrent.recurrent import why_no_layer
-from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.recurrent.lstm import Lstm
 from onert_llvm.kernels.recurrent.lstm_f32 import LstmF32
-from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix, most_together
+from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.bfloat.layers import rounded_bytes
 from onert_llvm.lower.elementwise.op_to_expression import activated
@@ -71,12 +70,9 @@ class Floats(Layer):
     def peephole(self, gate: int, weights: Array) -> Array:
         return weights
 
-    def together(self, batch: int) -> int:
-        """As many as fill the registers, but few enough for all threads to get some, and without a rest if possible."""
-        each = min(most_together(self.lowering.isa)[0], hint(batch) // self.lowering.threads)
-        if self.by_steps or self.quantized is not None or each < 2:
-            return 1
-        return next((n for n in range(each, 2, -1) if hint(batch) % n == 0), each)
+    @property
+    def together(self) -> bool:
+        return not self.by_steps and self.quantized is None
 
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
         op, found = self.op, self.found

@@ -13,7 +13,8 @@ from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
-from onert_llvm.kernels.recurrent.matvec import Matrix, cut
+from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.kernels.recurrent.matvec import Matrix, cut, cut_int8, full_panels
 from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.lower.contraction.bfloat.layers import rounded_rows, terms
 from onert_llvm.lower.contraction.conv_geometry import rows_of
@@ -36,21 +37,21 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """Weights `[depth, n]`, n in whole registers, packed for products with one vector; and the matrix's slots."""
     bfloat = terms(lowering, 1, len(weights), weights) is Terms.WIDENED
-    return _matrix(lowering, name, weights, pack_bfloat if bfloat else pack_f32, bfloat)
+    columns = cut(weights.shape[1], lowering.isa)
+    return _matrix(lowering, name, weights, columns, pack_bfloat if bfloat else pack_f32, bfloat)
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """The same for signed bytes."""
-    return _matrix(lowering, name, weights, pack_int8)
+    return _matrix(lowering, name, weights, cut_int8(weights.shape[1], lowering.isa), pack_int8)
 
 
 def _matrix(
-    lowering: Lowering, name: str, weights: Array, pack: Pack, bfloat: bool = False
+    lowering: Lowering, name: str, weights: Array, columns: Columns, pack: Pack, bfloat: bool = False
 ) -> tuple[Matrix, dict[str, Slot]]:
-    columns = cut(weights.shape[1], lowering.isa)
-    full = weights.shape[1] // (columns.vectors * lowering.isa.f32) if columns.vectors else 0
-    packed = lowering.constant(pack(weights, columns, lowering.isa))
-    return Matrix(name, columns, bfloat), {name: packed, f"{name}_full": full}
+    n, isa = weights.shape[1], lowering.isa
+    packed = lowering.constant(pack(weights, columns, isa))
+    return Matrix.of(name, n, columns, isa, bfloat), {name: packed, f"{name}_full": full_panels(n, columns, isa)}
 
 
 def rows_times(
