@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 from cases.case import Case
 
+from onert.backend import Settings
 from onert.ir import DType, Quantization, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.recurrent.gru import GRU
@@ -18,10 +19,11 @@ from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
 from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
+from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import assert_close, evaluated, natively, subgraph_of, why_not
+from .natively import assert_close, evaluated, natively, sequence_of, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 BY_STEPS = pytest.mark.parametrize(
@@ -87,6 +89,40 @@ def test_float_lstms_run_natively(isa: Isa, sizes: Any, parts: tuple[str, ...], 
 @pytest.mark.parametrize("batch", [2, 11, 16])
 def test_lstm_batches_are_multiplied_together_and_may_be_shared_by_threads(isa: Isa, batch: int, threads: int) -> None:
     _runs(_floats((4, batch, 8, 50, 50), "peephole"), isa, (0, 18, 19), threads=threads)
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_sequence_has_the_same_bits_in_any_batch(isa: Isa, threads: int) -> None:
+    case = _floats((4, 11, 8, 50, 50))
+    constant = [i for i in range(len(case.inputs)) if i not in (0, 18, 19)]
+
+    def run(items: slice, threads: int) -> list[Array]:
+        some = tuple(a[items] if i in (0, 18, 19) and a is not None else a for i, a in enumerate(case.inputs))
+        given = [a for i, a in enumerate(some) if i in (0, 18, 19) and a is not None]
+        return natively(subgraph_of(evolve(case, inputs=some), constant), given, isa, threads)
+
+    every = run(slice(None), threads)
+    for item in range(11):
+        for found, expected in zip(run(slice(item, item + 1), 1), every, strict=True):
+            np.testing.assert_array_equal(found, expected[item : item + 1])
+
+
+@BY_STEPS
+@pytest.mark.parametrize("weight", [0.5, np.inf])
+def test_the_first_of_an_lstms_steps_has_no_product_if_outputs_are_zeros_before(isa: Isa, weight: float) -> None:
+    case = _floats((2, 3, 4, 8, 8))
+    inputs = [*case.inputs]
+    inputs[18], inputs[8] = np.zeros((3, 8), np.float32), np.full((8, 8), weight, np.float32)
+    case = evolve(case, inputs=tuple(inputs))
+    _runs(case, isa, (0, 19))
+    flops = [
+        sum(c.flops for c in lowered(sequence_of(graph, Settings()), isa, Settings()).commands)
+        for graph in (
+            subgraph_of(case, [i for i in range(20) if i not in variable]) for variable in ((0, 19), (0, 18, 19))
+        )
+    ]
+    assert (flops[0] < flops[1]) is (weight < np.inf and not isa.small)
 
 
 # ---- int8 LSTMs with 16-bit gates

@@ -22,7 +22,8 @@ INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 @frozen
 class Lstm(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch. If `together`, those of a range of tiles
-    advance together, step by step, so that they share what they read of the recurrent weights.
+    advance together, step by step, so that they share what they read of the recurrent weights. `from_zero`, the initial
+    outputs are zeros, and the first step has no product.
 
     `given` has, for each item and step, the gates' sums without the contribution of the state: `padded` numbers per
     gate, those beyond the `cells` being 0. The gates are input (unless `coupled`: it is one minus forget), forget,
@@ -45,6 +46,7 @@ class Lstm(Value):
     inputs: Matrix | None = None
     rests: tuple[int, int, int] = (0, 0, 0)
     together: bool = False
+    from_zero: bool = False
 
     number: ClassVar[Type]
     """The type in which sums and cells are computed."""
@@ -120,20 +122,32 @@ class Lstm(Value):
         apart = k.var(task.i64("outputs"))
         with k.loop(task.i64("steps"), nonempty=True) as step:
             h = k.view(last.get(), self.element, 1)
-            if count is None:
-                own.add_sums(step, h)
+            if self.from_zero:
+                with k.either(step < 1) as (initial, later):
+                    with initial, each() as (_, item):
+                        item.take_given(step)
+                    with later:
+                        self._add_sums(k, own, step, h, apart.get(), count)
             else:
-                with k.either(count < 2) as (one, several):
-                    with one:
-                        own.add_sums(step, h)
-                    with several:
-                        own.add_sums_of_items(step, h, apart.get(), count)
+                self._add_sums(k, own, step, h, apart.get(), count)
             with each() as (_, item):
                 item.advance(step)
             last.set(own.output(step).address)
             apart.set(task.i64("y_item"))
         with each() as (number, item):
             item.end(k.view(last.get(), self.element, 1).after(number * apart.get()))
+
+    @staticmethod
+    def _add_sums(k: Kernel, own: Item, step: Val, h: View, apart: Val, count: Val | None) -> None:
+        """Emit the sums of a step of `count` items from `own` on, or of one."""
+        if count is None:
+            own.add_sums(step, h)
+            return
+        with k.either(count < 2) as (one, several):
+            with one:
+                own.add_sums(step, h)
+            with several:
+                own.add_sums_of_items(step, h, apart, count)
 
 
 Store = Callable[[Val, Val, Val | None], None]
@@ -179,6 +193,12 @@ class Item(ABC):
         task, layer = self.task, self.layer
         name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
         return task.view(name, element, task.i64(f"{name}_item"), 1)[self.item].after(step * task.i64(f"{name}_step"))
+
+    def take_given(self, step: Val) -> None:
+        """Make what is given the sums of the step."""
+        row, lanes = self.given(step), self.k.isa.f32
+        with self.k.loop(self.task.i64("padded") * len(self.layer.gates), step=lanes) as at:
+            self.sums[at].store(row[at].load(lanes))
 
     def add_sums(self, step: Val, h: View) -> None:
         """Compute the sums of the step after outputs `h`."""

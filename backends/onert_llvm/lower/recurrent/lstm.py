@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array, Operation, TensorType
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
 from onert.ir.symbolic.trace import is_symbolic, minimum
@@ -76,8 +78,8 @@ class Layer(ABC):
         return depth % group, outputs % group, self.cells % group
 
     @property
-    def together(self) -> bool:
-        """Whether batch items can share what they read of the recurrent weights."""
+    def in_floats(self) -> bool:
+        """Whether weights and sums are floats, and the input products of all steps are computed first."""
         return False
 
     @abstractmethod
@@ -93,6 +95,15 @@ class Layer(ABC):
         """The input weights of all gates, if the kernel of the steps multiplies them itself."""
 
 
+def _is_zero(lowering: Lowering, operand: int) -> bool:
+    """Whether all elements are known to be 0."""
+    graph = lowering.subgraph
+    maker = graph.definitions.get(operand)
+    if maker is not None and isinstance(graph.operations[maker].op, Fill):
+        operand = graph.operations[maker].used[1]
+    return graph.operands[operand].is_constant and not lowering.elements(operand).any()
+
+
 def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> None:
     """Lower a layer over a sequence."""
     at, operation, op = lowering.single(operations, LSTM)
@@ -105,8 +116,10 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     outputs = lowering.shape(operation.outputs[0])[-1]
     own = width + 2 * padded + (isa.whole(-(-max(outputs, cells) // 4)) if layer.bytes_beside else 0)
     algorithm, slots = layer.kernel()
-    together = layer.together and (is_symbolic(layout.batch) or layout.batch > 1)
-    algorithm = evolve(algorithm, together=together)
+    together = layer.in_floats and (is_symbolic(layout.batch) or layout.batch > 1)
+    finite = all(np.isfinite(weights).all() for weights in layer.found.recurrent if weights is not None)
+    from_zero = layer.in_floats and finite and _is_zero(lowering, h)
+    algorithm = evolve(algorithm, together=together, from_zero=from_zero)
     if layer.by_steps:
         (room,) = touched = lowering.scratch(4 * layout.batch * own)
         matrix, more = layer.inputs(x)
@@ -135,7 +148,7 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     reads = {"h": h, "c": c, **({"x": x} if layer.by_steps else {})}
     writes = {"y": y, "h_out": h_out, "c_out": c_out}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
-    flops = 2 * layout.steps * layout.batch * width * outputs
+    flops = 2 * (layout.steps - from_zero) * layout.batch * width * outputs
     parts = minimum(layout.batch, lowering.threads) if together else None
     used |= {name: lowering.operand(i) for name, i in (reads | writes).items()}
     ends = [*reads.values()], [*writes.values()]

@@ -71,7 +71,7 @@ class Floats(Layer):
         return weights
 
     @property
-    def together(self) -> bool:
+    def in_floats(self) -> bool:
         return not self.by_steps and self.quantized is None
 
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
