@@ -25,13 +25,13 @@ from onert.compiler.legalize.reductions import _why_not_separated
 from onert.compiler.pipeline import optimize
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, RuleError, Subgraph, Subgraphs, TensorType
+from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, RuleError, Subgraph, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.enclosed import Branch
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
-from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.rnn import RNN
 from onert.ir.ops.reduction.norm import BatchNorm
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
@@ -305,20 +305,21 @@ def test_subgraphs_of_branches_are_legalized() -> None:
 # ---- in the compiler
 
 
-def _gated() -> tuple[Package, Array]:
+def _recurrent() -> tuple[Package, Array]:
     rng = np.random.default_rng(3)
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (5, 1, 3)), "x")
-    arrays = ((12, 3), (12,), (12, 4), (12,), (1, 1, 4))
-    y = b.add(GRU(), x, *(b.constant(rng.standard_normal(shape).astype(np.float32)) for shape in arrays))
-    return Package((Subgraphs((b.subgraph([y]),)),), "gated"), rng.standard_normal((5, 1, 3)).astype(np.float32)
+    arrays = ((4, 3), (4, 4), (4,), (1, 4))
+    constants = (b.constant(rng.standard_normal(shape).astype(np.float32)) for shape in arrays)
+    y, _ = b.add_many(RNN(time_major=True), x, *constants)
+    return Package((b.model([y]),), "recurrent"), rng.standard_normal((5, 1, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
     ("options", "native"),
     [
         ({}, True),
-        ({"op_backend": {"GRU": "reference"}}, False),
+        ({"op_backend": {"RNN": "reference"}}, False),
         ({"op_backend_allops": "reference"}, False),
         ({"disabled_passes": frozenset({"legalize"})}, False),
         ({"optimize": False}, True),
@@ -326,10 +327,10 @@ def _gated() -> tuple[Package, Array]:
     ids=["as it is", "its kind on reference", "all on reference", "legalize disabled", "nothing optimised"],
 )
 def test_options_decide_whether_a_layer_is_decomposed(options: dict[str, object], native: bool) -> None:
-    package, x = _gated()
+    package, x = _recurrent()
     program = onert.compile(package, **options)
     (routine,) = program.routines
-    assert any(isinstance(o.op, GRU) for o in routine.subgraph.operations) is not native
+    assert any(isinstance(o.op, RNN) for o in routine.subgraph.operations) is not native
     assert {step.backend for step in routine.steps} == ({"llvm"} if native else {"reference"})
     (found,) = onert.Execution(program).run([x]).values()
     (expected,) = evaluated(package.models[0].primary, [x])

@@ -91,23 +91,6 @@ def test_lstm_batches_are_multiplied_together_and_may_be_shared_by_threads(isa: 
     _runs(_floats((4, batch, 8, 50, 50), "peephole"), isa, (0, 18, 19), threads=threads)
 
 
-@ISAS
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_sequence_has_the_same_bits_in_any_batch(isa: Isa, threads: int) -> None:
-    case = _floats((4, 11, 8, 50, 50))
-    constant = [i for i in range(len(case.inputs)) if i not in (0, 18, 19)]
-
-    def run(items: slice, threads: int) -> list[Array]:
-        some = tuple(a[items] if i in (0, 18, 19) and a is not None else a for i, a in enumerate(case.inputs))
-        given = [a for i, a in enumerate(some) if i in (0, 18, 19) and a is not None]
-        return natively(subgraph_of(evolve(case, inputs=some), constant), given, isa, threads)
-
-    every = run(slice(None), threads)
-    for item in range(11):
-        for found, expected in zip(run(slice(item, item + 1), 1), every, strict=True):
-            np.testing.assert_array_equal(found, expected[item : item + 1])
-
-
 @BY_STEPS
 @pytest.mark.parametrize("weight", [0.5, np.inf])
 def test_the_first_of_an_lstms_steps_has_no_product_if_outputs_are_zeros_before(isa: Isa, weight: float) -> None:
@@ -250,12 +233,54 @@ def test_simple_rnns_run_natively(isa: Isa, steps: int, batch: int, major: bool,
     _runs(Case("", BidirectionalRNN(Activation.TANH, major), (x, *weights, *others, *linked)), isa, (0, 4, 8, 9))
 
 
+def _gru(steps: int, batch: int, units: int, every: bool = True, biased: bool = True) -> Case:
+    biases = [_random(3 * units) if biased else None for _ in range(2)]
+    weights = _random(3 * units, 6), biases[0], _random(3 * units, units), biases[1]
+    return Case("", GRU(every), (_random(steps, batch, 6), *weights, _random(batch, units)))
+
+
 @ISAS
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("every", [False, True])
-def test_grus_run_natively(isa: Isa, every: bool) -> None:
-    weights = (_random(51, 6), _random(51), _random(51, 17), _random(51), _random(2, 17))
-    for steps in (1, 5):
-        _runs(Case("", GRU(every), (_random(steps, 2, 6), *weights)), isa, (0, 5))
+def test_grus_run_natively_and_threads_share_the_batch(isa: Isa, every: bool, threads: int) -> None:
+    settings = Settings(num_threads=threads, target=isa.name)
+    for steps, batch, biased in ((1, 2, True), (5, 1, False), (5, 11, True)):
+        case = _gru(steps, batch, 17, every, biased)
+        _runs(case, isa, (0, 5), threads=threads)
+        commands = lowered(sequence_of(subgraph_of(case, (1, 2, 3, 4)), settings), isa, settings).commands
+        assert [c.pieces for c in commands if c.spec.name == "gru_f32"] == [min(batch, threads)]
+
+
+@ISAS
+@pytest.mark.parametrize("from_zero", [False, True])
+def test_a_gru_that_starts_with_zeros_has_no_first_product(isa: Isa, from_zero: bool) -> None:
+    case = _gru(2, 3, 9)
+    case = evolve(case, inputs=(*case.inputs[:5], np.zeros((3, 9), np.float32)))
+    _runs(case, isa, (0,) if from_zero else (0, 5))
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("case", [_floats((4, 11, 8, 50, 50)), _gru(4, 11, 50)], ids=["LSTM", "GRU"])
+def test_a_sequence_has_the_same_bits_in_any_batch(isa: Isa, case: Case, threads: int) -> None:
+    states = (18, 19) if isinstance(case.op, LSTM) else (5,)
+    constant = [i for i in range(len(case.inputs)) if i not in (0, *states)]
+    axis = 0 if isinstance(case.op, LSTM) else 1
+
+    def part(i: int, array: Array | None, items: Sequence[int]) -> Array | None:
+        if array is None or i in constant:
+            return array
+        return np.ascontiguousarray(array.take(items, 0 if i else axis))
+
+    def run(items: Sequence[int], threads: int) -> list[Array]:
+        some = tuple(part(i, a, items) for i, a in enumerate(case.inputs))
+        given = [a for i, a in enumerate(some) if i not in constant and a is not None]
+        return natively(subgraph_of(evolve(case, inputs=some), constant), given, isa, threads)
+
+    every = run(range(11), threads)
+    for item in range(11):
+        for number, (found, expected) in enumerate(zip(run([item], 1), every, strict=True)):
+            np.testing.assert_array_equal(found, expected.take([item], 0 if number else axis))
 
 
 @ISAS

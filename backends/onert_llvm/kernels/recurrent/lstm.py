@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import Kernel, Type, Val, View
 
 from .matvec import Matrix
+from .recurrence import Item, Recurrence
 
 INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 """The names of the gates."""
 
 
 @frozen
-class Lstm(Value):
-    """A layer that runs over `steps`; work tiles are the items of the batch. If `together`, those of a range of tiles
-    advance together, step by step, so that they share what they read of the recurrent weights. `from_zero`, the initial
-    outputs are zeros, and the first step has no product.
+class Lstm(Recurrence):
+    """A layer over sequences.
 
     `given` has, for each item and step, the gates' sums without the contribution of the state: `padded` numbers per
     gate, those beyond the `cells` being 0. The gates are input (unless `coupled`: it is one minus forget), forget,
@@ -50,8 +47,6 @@ class Lstm(Value):
 
     number: ClassVar[Type]
     """The type in which sums and cells are computed."""
-    element: ClassVar[Type]
-    """The type of inputs and outputs."""
     state: ClassVar[Type]
     """The type of cells in memory."""
 
@@ -93,73 +88,19 @@ class Lstm(Value):
             *(n for n, there in flags.items() if there),
         )
 
-    def item(self, k: Kernel, task: Task, number: Val) -> Item:
-        """Code generation for one item of the batch."""
-        raise NotImplementedError
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        if self.together:
-            self._run(k, task, begin, end - begin)
-        else:
-            with k.loop(end, begin) as number:
-                self._run(k, task, number, None)
-
-    def _run(self, k: Kernel, task: Task, first: Val, count: Val | None) -> None:
-        """Emit all steps of `count` items, or of one."""
-
-        @contextmanager
-        def each() -> Iterator[tuple[Val, Item]]:
-            if count is None:
-                yield k.index(0), self.item(k, task, first)
-                return
-            with k.loop(count) as number:
-                yield number, self.item(k, task, first + number)
-
-        with each() as (_, item):
-            item.begin()
-        own = self.item(k, task, first)
-        last = k.var(task.view("h", self.element, task.i64("outputs"), 1)[first].address)
-        apart = k.var(task.i64("outputs"))
-        with k.loop(task.i64("steps"), nonempty=True) as step:
-            h = k.view(last.get(), self.element, 1)
-            if self.from_zero:
-                with k.either(step < 1) as (initial, later):
-                    with initial, each() as (_, item):
-                        item.take_given(step)
-                    with later:
-                        self._add_sums(k, own, step, h, apart.get(), count)
-            else:
-                self._add_sums(k, own, step, h, apart.get(), count)
-            with each() as (_, item):
-                item.advance(step)
-            last.set(own.output(step).address)
-            apart.set(task.i64("y_item"))
-        with each() as (number, item):
-            item.end(k.view(last.get(), self.element, 1).after(number * apart.get()))
-
-    @staticmethod
-    def _add_sums(k: Kernel, own: Item, step: Val, h: View, apart: Val, count: Val | None) -> None:
-        """Emit the sums of a step of `count` items from `own` on, or of one."""
-        if count is None:
-            own.add_sums(step, h)
-            return
-        with k.either(count < 2) as (one, several):
-            with one:
-                own.add_sums(step, h)
-            with several:
-                own.add_sums_of_items(step, h, apart, count)
-
 
 Store = Callable[[Val, Val, Val | None], None]
 """Stores the output of some cells: position, value, and the mask of lanes that are cells."""
 
 
-class Item(ABC):
+class LstmItem(Item):
     """Code generation for one item of the batch, step by step."""
 
+    layer: Lstm
+
     def __init__(self, k: Kernel, task: Task, layer: Lstm, item: Val) -> None:
-        self.k, self.task, self.layer, self.item = k, task, layer, item
-        self.cells, self.outputs = task.i64("cells"), task.i64("outputs")
+        super().__init__(k, task, layer, item)
+        self.cells = task.i64("cells")
         padded, count = task.i64("padded"), len(layer.gates)
         self.sums = task.view("scratch", layer.number, task.i64("room"), 1)[item]
         self.z = {gate: self.sums.after(padded * i) for i, gate in enumerate(layer.gates)}
@@ -167,14 +108,12 @@ class Item(ABC):
         self.hidden = k.view(self.sums.after(padded * (count + 1)).address, layer.element, 1)
 
     def begin(self) -> None:
-        """Load the cells before the first step."""
         k, layer = self.k, self.layer
         state = self.task.view("c", layer.state, self.cells, 1)[self.item]
         for at, mask in k.registers(self.cells):
             self.c[at].store(state[at].load(k.isa.f32, mask).cast(layer.number))
 
     def end(self, h: View) -> None:
-        """Store the states after the last step."""
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
         h_out = task.view("h_out", layer.element, self.outputs, 1)[self.item]
         for at, mask in k.registers(self.outputs):
@@ -183,37 +122,25 @@ class Item(ABC):
         for at, mask in k.registers(self.cells):
             c_out[at].store(self.c[at].load(lanes, mask).cast(layer.state), mask)
 
-    def output(self, step: Val) -> View:
-        """A view of the outputs of a step."""
-        y = self.task.view("y", self.layer.element, self.task.i64("y_item"), 1)[self.item]
-        return y.after(step * self.task.i64("y_step"))
-
     def given(self, step: Val) -> View:
         """What a step reads: the inputs' part of its sums, or its inputs."""
         task, layer = self.task, self.layer
         name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
         return task.view(name, element, task.i64(f"{name}_item"), 1)[self.item].after(step * task.i64(f"{name}_step"))
 
-    def take_given(self, step: Val) -> None:
-        """Make what is given the sums of the step."""
+    def skip_product(self, step: Val) -> None:
         row, lanes = self.given(step), self.k.isa.f32
         with self.k.loop(self.task.i64("padded") * len(self.layer.gates), step=lanes) as at:
             self.sums[at].store(row[at].load(lanes))
 
     def add_sums(self, step: Val, h: View) -> None:
-        """Compute the sums of the step after outputs `h`."""
         row = self.given(step)
         if self.layer.inputs is not None:
             self.add_inputs(self.layer.inputs, row)
             row = self.sums
         self.add_state(row, h)
 
-    def add_sums_of_items(self, step: Val, h: View, apart: Val, count: Val) -> None:
-        """The same for `count` items starting with this one, whose last outputs are `apart` elements apart."""
-        raise NotImplementedError
-
-    def advance(self, step: Val) -> None:
-        """Compute the cells and outputs of a step from its sums."""
+    def advance(self, step: Val, h: View) -> None:
         out = self.output(step)
         if self.layer.projection is None:
             self.next_cells(lambda at, value, mask: out[at].store(value, mask))

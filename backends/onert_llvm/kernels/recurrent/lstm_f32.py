@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.softmax_norm import sum_of
 
 from . import tflite_activations as approximate
-from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
+from .lstm import CELL, FORGET, INPUT, OUTPUT, Lstm, LstmItem, Store
 from .matvec import REGISTERS, Bytes, Matrix, rows_times_f32, times_dynamic, times_f32
 
 TANH = Apply(Fn.TANH, (ACC,))
@@ -47,11 +47,11 @@ class LstmF32(Lstm):
     def of_matrix(self, matrix: Matrix) -> tuple[str, ...]:
         return matrix.slots if self.quantized is None else self.quantized.slots(matrix)
 
-    def item(self, k: Kernel, task: Task, number: Val) -> Item:
+    def item(self, k: Kernel, task: Task, number: Val) -> LstmItem:
         return _Item(k, task, self, number)
 
 
-class _Item(Item):
+class _Item(LstmItem):
     layer: LstmF32
 
     def add_inputs(self, matrix: Matrix, x: View) -> None:

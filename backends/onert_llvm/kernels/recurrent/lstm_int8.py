@@ -16,7 +16,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, a
 from onert_llvm.kernels.contraction.contraction import Ending, Finish
 from onert_llvm.kernels.contraction.register_tile import Block
 
-from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
+from .lstm import CELL, FORGET, INPUT, OUTPUT, Lstm, LstmItem, Store
 from .matvec import Matrix, times_int8
 
 WIDE = Requantize(Scaling.WIDE)
@@ -61,11 +61,11 @@ class LstmInt8(Lstm):
         outputs = () if self.projection is None else ("projection_columns", "output_zero")
         return ("hidden_zero", "columns", *inputs, *parts, *outputs)
 
-    def item(self, k: Kernel, task: Task, number: Val) -> Item:
+    def item(self, k: Kernel, task: Task, number: Val) -> LstmItem:
         return _Item(k, task, self, number)
 
 
-class _Item(Item):
+class _Item(LstmItem):
     """Code generation for one item; sums of gates are in Q3."""
 
     layer: LstmInt8

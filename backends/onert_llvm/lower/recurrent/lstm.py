@@ -17,6 +17,7 @@ from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.recurrent.lstm import CELL, FORGET, INPUT, OUTPUT, Lstm
 from onert_llvm.kernels.recurrent.matvec import Matrix
+from onert_llvm.kernels.recurrent.recurrence import Recurrence
 from onert_llvm.lower.command_builder import Lowering
 
 GATES = (INPUT, FORGET, CELL, OUTPUT)
@@ -95,13 +96,31 @@ class Layer(ABC):
         """The input weights of all gates, if the kernel of the steps multiplies them itself."""
 
 
-def _is_zero(lowering: Lowering, operand: int) -> bool:
+def is_zero(lowering: Lowering, operand: int) -> bool:
     """Whether all elements are known to be 0."""
     graph = lowering.subgraph
     maker = graph.definitions.get(operand)
     if maker is not None and isinstance(graph.operations[maker].op, Fill):
         operand = graph.operations[maker].used[1]
     return graph.operands[operand].is_constant and not lowering.elements(operand).any()
+
+
+def shared(
+    lowering: Lowering,
+    at: int,
+    algorithm: Recurrence,
+    batch: int,
+    reads: dict[str, int],
+    writes: dict[str, int],
+    slots: dict[str, Slot],
+    flops: int,
+    accesses: Sequence[Access],
+) -> None:
+    """Emit the command of the steps. Items that advance together are divided among threads once."""
+    parts = minimum(batch, lowering.threads) if algorithm.together else None
+    found = slots | {name: lowering.operand(i) for name, i in (reads | writes).items()}
+    ends = [*reads.values()], [*writes.values()]
+    lowering.emit(at, algorithm, found, batch, *ends, flops, accesses, parts)
 
 
 def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> None:
@@ -118,7 +137,7 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     algorithm, slots = layer.kernel()
     together = layer.in_floats and (is_symbolic(layout.batch) or layout.batch > 1)
     finite = all(np.isfinite(weights).all() for weights in layer.found.recurrent if weights is not None)
-    from_zero = layer.in_floats and finite and _is_zero(lowering, h)
+    from_zero = layer.in_floats and finite and is_zero(lowering, h)
     algorithm = evolve(algorithm, together=together, from_zero=from_zero)
     if layer.by_steps:
         (room,) = touched = lowering.scratch(4 * layout.batch * own)
@@ -149,7 +168,4 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     writes = {"y": y, "h_out": h_out, "c_out": c_out}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
     flops = 2 * (layout.steps - from_zero) * layout.batch * width * outputs
-    parts = minimum(layout.batch, lowering.threads) if together else None
-    used |= {name: lowering.operand(i) for name, i in (reads | writes).items()}
-    ends = [*reads.values()], [*writes.values()]
-    lowering.emit(at, algorithm, used, layout.batch, *ends, flops, touched, parts)
+    shared(lowering, at, algorithm, layout.batch, reads, writes, used, flops, touched)
