@@ -90,6 +90,15 @@ def test_a_computation_has_a_result_for_each_case_and_a_number_that_says_where_i
         assert [result for result, when in found if numbers[when.index]] == [expected]
 
 
+def test_no_case_is_computed_for_a_sample_that_a_condition_made_meanwhile_rules_out() -> None:
+    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    (n,) = trace.lengths
+    cases = Cases(trace)
+    assert n > 3
+    found = cases.run(lambda: "many" if n >= 16 else "several" if n > 3 else "few", lambda _: True)
+    assert [result for result, _ in found] == ["many", "several"]
+
+
 def test_a_computation_that_is_the_same_for_all_samples_keeps_its_conditions() -> None:
     trace = Trace([20], [40], samples((20,), (40,), (0,)))
     (n,) = trace.lengths

@@ -37,6 +37,7 @@ class Cases:
         self._trace = trace
         self._done = len(trace.steps)
         self._samples = [values for lengths in trace.samples if (values := trace.at(lengths)) is not None]
+        self._met = len(trace.conditions)
 
     def run(self, compute: Callable[[], _Result], is_split: Callable[[_Result], bool]) -> list[tuple[_Result, Any]]:
         """The results of `compute` for different lengths, each with a number that is 1 where it is to be used, else 0.
@@ -45,6 +46,7 @@ class Cases:
         the trace; so has the first one if it may not be one of several by `is_split`.
         """
         trace, first, outer = self._trace, self._trace.values, self._trace.conditions
+        self._leave_out_others()
         given = trace.samples  # none while a case is computed: it has no cases of its own
         found: list[tuple[_Result, Any]] = []
         own = dict[int, Any]()
@@ -81,6 +83,13 @@ class Cases:
             trace.require(left.index)
         self._samples = [values for values in self._samples if not self._at(left, values)]
         return found
+
+    def _leave_out_others(self) -> None:
+        """Drop the samples for which a condition that was added meanwhile does not hold."""
+        self._sync(self._trace.values)
+        added = [*islice(self._trace.conditions.items(), self._met, None)]
+        self._met += len(added)
+        self._samples = [values for values in self._samples if all(values[at] == value for at, value in added)]
 
     def _at(self, number: Any, values: list[Any]) -> Any:
         return values[number.index] if isinstance(number, Symbolic) else number
