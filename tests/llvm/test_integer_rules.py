@@ -1,4 +1,7 @@
-"""Operations on 8-bit integers run natively and equal the reference bit for bit, on every target."""
+"""Operations on 8-bit integers run natively and equal the reference bit for bit.
+
+Each case runs on a target in turn, in the long suite on all targets.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import pytest
 from cases.case import Case
 
 from onert.ir import DType
-from onert_llvm.target.isa import runnable
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, subgraph_of, why_not
 
@@ -24,16 +27,16 @@ CASES = [case for make in (*trials.LAYERS, trials.resizes) for case in make() if
 NOT_NATIVE = ("L2Normalization", "Reduce.PROD")
 
 
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 HYBRID = [c for make in (trials.convolutions, trials.products) for c in make() if c.name.startswith("hybrid")]
 
 
-@pytest.mark.parametrize(("position", "case"), list(enumerate(HYBRID)), ids=[f"{c.op.label}: {c.name}" for c in HYBRID])
-def test_dynamic_range_operations_are_exact(position: int, case: Case) -> None:
+@ISAS
+@pytest.mark.parametrize("case", HYBRID, ids=lambda case: f"{case.op.label}: {case.name}")
+def test_dynamic_range_operations_are_exact(case: Case, isa: Isa) -> None:
     subgraph = subgraph_of(case)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]
-    *others, best = runnable()
-    for isa in (best, *others[position % max(len(others), 1) :][:1]):
-        check(subgraph, inputs, isa, tolerance=0.0)
+    check(subgraph, inputs, isa, tolerance=0.0)
 
 
 def _may_be_left_to_the_reference(case: Case) -> bool:
@@ -42,15 +45,12 @@ def _may_be_left_to_the_reference(case: Case) -> bool:
     return plain_sums or case.op.label in NOT_NATIVE or case.types().output.dtype is DType.INT16
 
 
-@pytest.mark.parametrize(
-    ("position", "case"), list(enumerate(CASES)), ids=[f"{case.op.label}: {case.name}" for case in CASES]
-)
-def test_byte_operations_equal_the_reference(position: int, case: Case) -> None:
+@ISAS
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
+def test_byte_operations_equal_the_reference(case: Case, isa: Isa) -> None:
     subgraph = subgraph_of(case)
     if why_not(subgraph):
         assert _may_be_left_to_the_reference(case)
         return
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]
-    *others, best = runnable()
-    for isa in (best, *others[position % max(len(others), 1) :][:1]):
-        check(subgraph, inputs, isa)
+    check(subgraph, inputs, isa)
