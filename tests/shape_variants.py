@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -20,13 +20,18 @@ def variants(case: Case) -> Iterator[Case]:
 
     Operands change one at a time and all together; operands that name axes or have an entry per axis are adapted.
     """
+    whole = list(_distinct([case, *_ranked(case)]))
+    yield from filter(_accepts, _distinct(chain(whole, *map(_emptied, whole))))
+
+
+def _distinct(cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases that differ from those before them in a shape or in small integers, on which results' shapes depend."""
     seen = set()
-    whole = [case, *_ranked(case)]
-    for made in chain(whole, *map(_emptied, whole)):
-        key = tuple(None if a is None else (a.shape, a.tobytes() if _small(a) else b"") for a in made.inputs)
-        if key not in seen and _accepts(made):
+    for each in cases:
+        key = tuple(None if a is None else (a.shape, a.tobytes() if _small(a) else b"") for a in each.inputs)
+        if key not in seen:
             seen.add(key)
-            yield made
+            yield each
 
 
 def _small(array: Array) -> bool:
