@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from bench import arena
 from shared_material import needs_shared
 
+from onert.backend import Settings, Step
+from onert.compiler import routine
+from onert.compiler.partition import Part
+from onert.compiler.program_cache import lookup
 from onert.compiler.settings.config_keys import EXECUTORS
+
+
+class NotGenerated:
+    """A kernel of which there is no code."""
+
+
+@pytest.fixture(autouse=True)
+def only_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are planned but get no kernels, for which most of the time would be spent; none is cached."""
+
+    def generate(parts: Sequence[Part], _: Sequence[Settings]) -> tuple[Step, ...]:
+        return tuple(Step(part.backend.name, part.sequence, NotGenerated()) for part in parts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(routine, "generate", generate)
+    monkeypatch.setattr(lookup, "WORTH_CACHING", float("inf"))
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
 
 
 @needs_shared
