@@ -96,10 +96,11 @@ def legal(subgraph: Subgraph) -> Subgraph:
 
 def why_not(subgraph: Subgraph) -> str | None:
     """The reason why some operation of the subgraph has no native form, even after decomposition, or None."""
-    return _unsupported(legal(subgraph))
+    return unsupported(legal(subgraph))
 
 
-def _unsupported(subgraph: Subgraph) -> str | None:
+def unsupported(subgraph: Subgraph) -> str | None:
+    """The reason why some operation of a subgraph that is already `legal` has no native form, or None."""
     found = (BACKEND.supports(o, subgraph.types(o)) for o in subgraph.operations)
     return next((reason for reason in found if reason is not None), None)
 
@@ -144,7 +145,7 @@ def natively_legalized(
     With several threads, the commands are also replayed one by one, and results must be the same. If `compact`, the
     subgraph is lowered as for a bundle.
     """
-    reason = _unsupported(subgraph)
+    reason = unsupported(subgraph)
     assert reason is None, reason
     settings = Settings(num_threads=threads, target=isa.name, precision=precision)
     sequence = sequence_of(subgraph, settings)

@@ -16,9 +16,9 @@ from onert.ir import Array, OnertError, Subgraph
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT2D
-from onert_llvm.target.isa import Isa
+from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, NOTHING, legal, sequence_of, subgraph_of, why_not
+from .natively import BACKEND, NOTHING, legal, sequence_of, subgraph_of, unsupported
 
 VALUES = {
     "NaN": np.nan,
@@ -123,15 +123,18 @@ def _native(special: Special) -> bool:
         (operation,) = subgraph.operations
         if places().get(type(special.case.op).__name__, "recurrent") != "recurrent":
             return BACKEND.supports(operation, subgraph.types(operation)) is None
-        return why_not(subgraph) is None and bind(subgraph, None) is not None
+        decomposed = legal(subgraph)
+        if unsupported(decomposed) is not None:
+            return False
+        bind(decomposed, runnable()[-1])
+        return True
     except (OnertError, ValueError):  # the operation rejects these shapes
         return False
 
 
-def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
-    """A function that runs a subgraph natively. Without `isa`, only tests whether one can be built."""
-    subgraph = legal(subgraph)
-    settings = Settings(num_threads=1, target=isa.name if isa is not None else "native")
+def bind(subgraph: Subgraph, isa: Isa) -> Run:
+    """A function that runs a subgraph natively, which is already `legal`."""
+    settings = Settings(num_threads=1, target=isa.name)
     sequence = sequence_of(subgraph, settings)
     tensors = {
         i: Tensor(

@@ -16,10 +16,10 @@ import cases
 import pytest
 from cases.case import Case
 
-from onert.ir import RuleError
+from onert.ir import RuleError, Subgraph
 from onert_llvm.target.isa import runnable
 
-from .natively import a_target, assert_close, evaluated, legal, natively_legalized, subgraph_of, why_not
+from .natively import a_target, assert_close, evaluated, legal, natively_legalized, subgraph_of, unsupported
 
 LISTED = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
 FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
@@ -35,17 +35,19 @@ def cases_of(family: str) -> tuple[Case, ...]:
     return tuple(getattr(importlib.import_module(f"cases.{family}"), "CASES", ()))
 
 
-def variants(given: Iterable[Case]) -> Iterator[tuple[str, Case, tuple[int, ...]]]:
-    """Each native case with its own constant operands, with all small ones constant, and with all but the first."""
+def variants(given: Iterable[Case]) -> Iterator[tuple[str, Case, tuple[int, ...], Subgraph]]:
+    """Each native case with its own constant operands, with all small ones constant, and with all but the first; and
+    its legal subgraph.
+    """
     for case in given:
         rest = tuple(i for i, a in enumerate(case.inputs) if a is not None and i)
         for constant in dict.fromkeys((case.constant, _small(case), rest)):
             try:
-                reason = why_not(subgraph_of(case, constant))
+                decomposed = legal(subgraph_of(case, constant))
             except RuleError:
                 continue
-            if reason is None:
-                yield f"{case.name}-{len(constant)}", case, constant
+            if unsupported(decomposed) is None:
+                yield f"{case.name}-{len(constant)}", case, constant, decomposed
 
 
 def signature(case: Case) -> str:
@@ -57,7 +59,7 @@ def signature(case: Case) -> str:
 
 
 def _signatures() -> list[str]:
-    return sorted({signature(case) for family in FAMILIES for _, case, _ in variants(cases_of(family))})
+    return sorted({signature(case) for family in FAMILIES for _, case, _, _ in variants(cases_of(family))})
 
 
 def test_the_list_of_native_forms_is_current() -> None:
@@ -70,12 +72,12 @@ def test_the_list_of_native_forms_is_current() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cases_run_natively(family: str, every: bool, subtests: pytest.Subtests) -> None:
     listed = list(variants(cases_of(family)))
-    assert {signature(case) for _, case, _ in listed} <= set(LISTED)
-    for position, (name, case, constant) in enumerate(listed):
+    assert {signature(case) for _, case, _, _ in listed} <= set(LISTED)
+    for position, (name, case, constant, decomposed) in enumerate(listed):
         with subtests.test(name):
             subgraph = subgraph_of(case, constant)
             inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
-            expected, decomposed = evaluated(subgraph, inputs), legal(subgraph)
+            expected = evaluated(subgraph, inputs)
             for isa in runnable() if every else a_target(position):
                 threads, compact = 2 + position % 2, position % 3 == 0
                 found = natively_legalized(decomposed, inputs, isa, threads, compact=compact)
