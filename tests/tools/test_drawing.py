@@ -43,10 +43,8 @@ def test_boxes_are_drawn_on_pictures_of_every_shape(size: tuple[int, int], count
     image = drawn(boxes(count), grey(*size))
     assert max(image.size) <= LARGEST + 2000
     assert max(image.size) >= SMALLEST
-    pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
-    colors = {tuple(color) for color in np.unique(pixels[:: max(1, len(pixels) // 400_000)], axis=0).tolist()}
     if count and min(size) > 2:
-        assert color_of(0) in colors
+        assert (np.asarray(image.convert("RGB")) == color_of(0)).all(-1).any()
 
 
 def test_a_box_is_drawn_where_it_was_detected() -> None:
