@@ -21,7 +21,7 @@ from .natively import by_width, in_turn
 
 LARGE = 12
 """From this many rows on, taking the targets of a width in turn covers each of them often enough."""
-LARGEST = 48
+LARGEST = 16
 """From this many rows on, so does taking the widths in turn."""
 FOLDER = Path(__file__).parent
 
