@@ -90,7 +90,10 @@ def test_a_cached_program_gives_the_same_results(
 
 
 @needs_shared
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, id=p.name, marks=pytest.mark.long if at % 3 else ()) for at, p in enumerate(MODELS)],
+)
 def test_the_cached_program_of_every_shared_model_gives_the_same_results(path: Path, compiled: Compiled) -> None:
     first, second = (onert.compile(onert.load(path), num_threads=1) for _ in range(2))
     assert compiled.count == 1
