@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum, auto
 
 import ml_dtypes
 import numpy as np
@@ -33,11 +34,23 @@ VALUES = {
 Run = Callable[[Sequence[Array]], list[Array]]
 
 
+class Stretched(Enum):
+    """Which float operands of a case are longer."""
+
+    NONE = auto()
+    FIRST = auto()
+    ALL = auto()
+
+
 @frozen(eq=False)
 class Special:
-    """A case's operation on operands of certain shapes; `constant` lists the constant operands."""
+    """A case's operation on operands of certain shapes; `constant` lists the constant operands.
+
+    `stretched` tells which shapes differ from the case's.
+    """
 
     name: str
+    stretched: Stretched
     case: Case
     constant: tuple[int, ...]
 
@@ -85,10 +98,10 @@ def _with(array: Array | None, position: int, value: float) -> Array:
 def specials(family: str) -> Iterator[Special]:
     """The cases of a family that run natively, as they are or stretched; new cases are included automatically."""
     for case in getattr(importlib.import_module(f"cases.{family}"), "CASES", ()):
-        for how, stretched in _stretches(case):
+        for how, which, stretched in _stretches(case):
             rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
             for constant in dict.fromkeys((stretched.constant, rest)):
-                special = Special(f"{case.name}-{how}-{len(constant)}", stretched, constant)
+                special = Special(f"{case.name}-{how}-{len(constant)}", which, stretched, constant)
                 if special.floats and _native(special):
                     yield special
 
@@ -103,8 +116,8 @@ _STRETCHES = (
 """The axis along which all float operands, or only the first, are repeated, and how many times."""
 
 
-def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
-    yield "small", case
+def _stretches(case: Case) -> Iterator[tuple[str, Stretched, Case]]:
+    yield "small", Stretched.NONE, case
     floats = [i for i, a in enumerate(case.inputs) if a is not None and a.dtype == np.float32 and a.ndim]
     for how, every, axis, times in _STRETCHES:
         chosen = floats if every else floats[:1]
@@ -113,7 +126,8 @@ def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
             continue
         for i in chosen:
             arrays[i] = np.concatenate([np.asarray(arrays[i])] * times, axis=axis)
-        yield how, evolve(case, inputs=tuple(arrays), expected=None)
+        which = Stretched.ALL if every else Stretched.FIRST
+        yield how, which, evolve(case, inputs=tuple(arrays), expected=None)
 
 
 def _native(special: Special) -> bool:
