@@ -50,7 +50,7 @@ def litert_outputs(path: Path, inputs: list[np.ndarray[Any, Any]]) -> list[np.nd
 
 
 @needs_shared
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", MODELS)
 def test_integer_models_match_litert_bit_for_bit(name: str, seed: int) -> None:
     path = SHARED / "models" / f"{name}.tflite"
