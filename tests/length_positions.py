@@ -13,11 +13,13 @@ from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.data_movement.fill import Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 
 _RANDOM = np.random.default_rng(6)
 
@@ -67,3 +69,34 @@ def volumes() -> Subgraphs:
     x = b.input(TensorType(DType.FLOAT32, (1, 2, 5, 4, 3)), "x")
     filters, bias = (_RANDOM.normal(0, 0.3, shape).astype(np.float32) for shape in ((3, 3, 3, 3, 8), (8,)))
     return b.model([b.add(Conv3D(Padding.SAME, 1, 1, 1), x, b.constant(filters), b.constant(bias))])
+
+
+def rooted() -> Subgraphs:
+    """Scores divided by the root of their number, which every length rounds differently."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    count = b.add(Cast(DType.FLOAT32), b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0))))
+    root = b.add(Binary(BinaryKind.POW), count, b.constant(np.float32(0.5)))
+    return b.model([b.add(Binary(BinaryKind.DIV), x, root)])
+
+
+def descending() -> Subgraphs:
+    """Encodings of positions counted from the last row, as relative attention uses them."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0)))
+    places = b.add(Range(), b.add(Reshape(()), count), b.constant(np.int32(0)), b.constant(np.int32(-1)))
+    column = b.add(Reshape((-1, 1)), b.add(Cast(DType.FLOAT32), places))
+    angles = b.add(Binary(BinaryKind.MUL), column, b.constant(np.float32([[1, 0.31, 0.1, 0.031]])))
+    waves = b.add(Reverse(), b.add(Unary(UnaryKind.COS), angles), b.constant(_whole(1)))
+    return b.model([b.add(Binary(BinaryKind.ADD), x, waves), b.add(Binary(BinaryKind.SUB), x, angles)])
+
+
+def resampled() -> Subgraphs:
+    """Learned encodings of positions, resampled to the picture's size, as vision transformers do."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 4, 5, 3)), "x")
+    learned = b.constant(_RANDOM.normal(0, 1, (1, 4, 4, 3)).astype(np.float32))
+    size = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), b.constant(_whole(1, 2)))
+    how = Interpolate(Interpolation.CUBIC, (1, 2), Coordinates.HALF_PIXEL)
+    return b.model([b.add(Binary(BinaryKind.ADD), x, b.add(how, learned, size))])

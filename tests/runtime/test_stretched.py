@@ -103,6 +103,7 @@ def _settled(name: str) -> tuple[onert.Execution, Callable[[int], list[tuple[int
         "rounds",
         "listed",
         "positions",
+        "rooted",
         "last",
         "volumes",
     ],
@@ -123,6 +124,8 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
         "averaged words",
         "resized bytes",
         "resized words",
+        "descending",
+        "resampled",
     ],
 )
 def test_constants_of_the_last_sixteen_lengths_are_not_computed_again(name: str) -> None:

@@ -9,7 +9,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.fill import Fill, PerLength
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
@@ -33,7 +33,22 @@ ELEMENT_WISE = rule("elementwise.float_elementwise", "lower_elementwise")
 
 _GATHERING = rule("data_movement.gather")
 _MOVEMENT = rule("data_movement.movement")
-_MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad, Fill)
+_MOVED = (
+    Reshape,
+    Squeeze,
+    ExpandDims,
+    Copy,
+    Bitcast,
+    Concat,
+    Split,
+    SplitV,
+    Pack,
+    Unpack,
+    Pad,
+    MirrorPad,
+    Fill,
+    PerLength,
+)
 _NORM = rule("reduction.float_reduce_softmax_norm", "lower_norm", "why_not_rows")
 _SOFTMAX = rule("reduction.float_reduce_softmax_norm", "lower_softmax", "why_not_rows")
 

@@ -14,7 +14,7 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operand, Operation, Subgraph, evaluate
 from onert.ir.errors import MISHAPS
-from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.fill import Fill, PerLength
 from onert.ir.ops.data_movement.slicing import BroadcastTo
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.comparison import Comparison
@@ -47,7 +47,7 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
     room = ROOM + 4 * constants
     work = WORK + WORK_PER_BYTE * constants
     for at, operation in enumerate(subgraph.operations):
-        if not is_function(operation):
+        if not is_function(operation) or isinstance(operation.op, PerLength):
             continue
         types = _types(subgraph, operation, known, open_)
         if types is None:

@@ -9,7 +9,8 @@ bit-identical to those that constant folding produces in a program for one lengt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 from attrs import evolve
@@ -28,8 +29,12 @@ from onert.ir import (
 from onert.ir.errors import MISHAPS
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
@@ -47,6 +52,7 @@ from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import OneLengthError, hint, is_symbolic
 
 from .edit import Edit
+from .per_length import folded
 from .shape_arithmetic import EXACT
 from .tabled import (
     MOST_BYTES,
@@ -79,6 +85,9 @@ _ROUNDED_ONCE = (
 )
 """The float functions that round exactly once, and so are identical in kernels."""
 
+_LAYERS = (Conv2D, Conv3D, DepthwiseConv2D, FullyConnected, BatchMatMul, TransposeConv2D)
+_ELEMENT_WISE = (Binary, Unary, Reshape, ExpandDims, Squeeze, Transpose)
+
 
 class Tables:
     """The tensors of a graph that lengths determine. `is_folded` says whether a program for one length would fold an
@@ -91,15 +100,14 @@ class Tables:
         self._folded: set[int] = set()
         self._tabled: dict[int, Tabled | None] = {}
         self._inexact: dict[int, int] = {}  # tensors that kernels might compute differently, and their operations
+        self._unknown: dict[int, int] = {}  # those of them whose dependence on positions is unknown, and what they make
 
     def add(self, at: int, types: CallTypes) -> bool:
-        """Record operation `at`. Returns whether its result may be a constant in a program for one length.
-
-        Raises OneLengthError if it is one, kernels might differ, and its dependence on positions is unknown.
-        """
+        """Record operation `at`. Returns whether its result may be a constant in a program for one length."""
         operation = self._subgraph.operations[at]
         exact = _is_exact(operation.op, types)
-        tabled = not exact or not self._inexact.keys().isdisjoint(operation.used)
+        inexact = self._inexact.keys() | self._unknown.keys()
+        tabled = not exact or not inexact.isdisjoint(operation.used)
         if tabled and not self._would_fold(operation, types, exact and not self._is_read_inexactly(at)):
             return False
         for out in operation.outputs:
@@ -107,8 +115,8 @@ class Tables:
         if tabled:
             if self._is_known(operation):
                 self._inexact[operation.outputs[0]] = at
-            elif not exact:
-                raise OneLengthError(f"{operation} has to be folded for each length separately")
+            elif not exact or not self._unknown.keys().isdisjoint(operation.used):
+                self._unknown.update(dict.fromkeys(operation.outputs, at))
         return True
 
     def _is_read_inexactly(self, at: int) -> bool:
@@ -139,12 +147,54 @@ class Tables:
         return self._tabled[operation.outputs[0]] is not None
 
     def place(self, edit: Edit) -> None:
-        """Replace operations that kernels might compute differently by gathers, if a remaining operation needs them."""
-        replaced = set(self._inexact.values())
+        """Replace operations that kernels might compute differently by gathers, or by constants that are computed for
+        each length, if a remaining operation needs their results."""
+        own = {operand for operand in self._inexact if self._root(operand) == operand}  # integers, computed as they are
+        replaced = {at for operand, at in (self._inexact | self._unknown).items() if operand not in own}
         remaining = (operation for at, operation in enumerate(self._subgraph.operations) if at not in replaced)
         needed = {i for operation in remaining for i in operation.used} | set(self._subgraph.kept)
+        needed |= {root for i in needed & self._inexact.keys() if (root := self._root(i)) is not None}
+        for operand in needed & (self._inexact.keys() | self._unknown.keys()) - own:
+            self._require_no_bias(operand, replaced)
+        made: dict[int, list[Operation]] = {at: [] for at in replaced}
         for operand, at in self._inexact.items():
-            edit.replace(at, *(self._gathered(edit, operand) if operand in needed else ()))
+            if operand in needed and at in replaced:
+                made[at] += self._gathered(edit, operand)
+        unknown = [operand for operand in self._unknown if operand in needed]
+        for operation in folded(self._subgraph, unknown, self._producers):
+            made[self._unknown[operation.outputs[0]]].append(operation)
+        for at, operations in made.items():
+            edit.replace(at, *operations)
+
+    def _require_no_bias(self, operand: int, replaced: Set[int]) -> None:
+        """Raises OneLengthError if a program for one length might merge a constant row into the layer before or after
+        it, which rounds differently. Whether the constant is a row becomes a condition."""
+        operations = self._subgraph.operations
+        users = [at for at, operation in enumerate(operations) if operand in operation.used and at not in replaced]
+        merged = next((at for at in users if self._meets_layer(at, operand)), None)
+        if merged is not None and math.prod(static(self._subgraph.type(operand).shape)[:-1]) == 1:
+            raise OneLengthError(f"{operations[merged]} may become part of a layer")
+
+    def _meets_layer(self, at: int, operand: int) -> bool:
+        """Whether element-wise operations connect an operation that reads a constant to a layer."""
+        graph, pending, seen = self._subgraph, [at], set[int]()
+        while pending:
+            at = pending.pop()
+            operation = graph.operations[at]
+            if at in seen:
+                continue
+            seen.add(at)
+            if isinstance(operation.op, _LAYERS):
+                return True
+            if isinstance(operation.op, _ELEMENT_WISE):
+                before = (graph.definitions.get(i) for i in operation.used if i != operand)
+                pending += [i for i in before if i is not None]
+                pending += [user for out in operation.outputs for user in graph.uses.get(out, ())]
+        return False
+
+    def _root(self, operand: int) -> int | None:
+        tabled = self._tabled[operand]
+        return None if tabled is None else tabled.root
 
     def _would_fold(self, operation: Operation, types: CallTypes, now: bool) -> bool:
         """Whether a program for one length would fold an operation and everything that it depends on: for every length

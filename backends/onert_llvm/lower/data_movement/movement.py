@@ -11,12 +11,12 @@ import numpy as np
 
 from onert.ir import CallTypes, Op
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.fill import Fill, PerLength
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import hint, is_symbolic
+from onert.ir.symbolic.trace import Computed, hint, is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.join_rows import JoinRows
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
@@ -297,6 +297,13 @@ def _repeat(lowering: Lowering, at: int, op: Fill) -> None:
     move(lowering, at, value.at(everywhere), whole, (operation.used[1],))
 
 
+def _per_length(lowering: Lowering, at: int, op: PerLength) -> None:
+    whole, made = operand(lowering, lowering.operation(at).outputs[0]), op.elements
+    numbers = made.numbers if isinstance(made, Computed) else ()
+    constant = lowering.computed(made.function if isinstance(made, Computed) else op.evaluate, *numbers)
+    move(lowering, at, side(constant, whole.view.shape, whole.view.itemsize), whole)
+
+
 _LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
     **dict.fromkeys((Concat, Pack), _join),
     **dict.fromkeys((Unpack, Split, SplitV), _take_apart),
@@ -305,4 +312,5 @@ _LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
     SpaceToBatchND: _space_to_batch,
     BatchToSpaceND: _batch_to_space,
     Fill: _repeat,
+    PerLength: _per_length,
 }

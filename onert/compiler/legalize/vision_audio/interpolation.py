@@ -63,7 +63,7 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
     A Select fills in the positions outside the cropped region.
     """
     op, x, dtype = _resolved(op, types), operands[0], types.input(0).dtype
-    axes = _sized(op, types)
+    axes = [(at, axis, int(before), int(after)) for at, axis, before, after in _sized(op, types)]  # for these lengths
     if op.interpolation is Interpolation.NEAREST:
         places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
         for axis, indices in places.items():
@@ -210,11 +210,11 @@ def _nearest_image(d: Draft, op: Interpolate, types: CallTypes, operands: Sequen
 def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]) -> int | None:
     if not _is_image(types, list(shares)):
         return None
-    before, after = types.input(0).shape, types.output.shape
+    before, after = (list(map(int, static(type_.shape))) for type_ in (types.input(0), types.output))
     for mode in _MODES[:3]:
         op = ResizeBilinear(*mode)
-        found = {axis: _bilinear_weights(op, after[axis] or 0, before[axis] or 0) for axis in (1, 2)}
-        expected = {axis: shares.get(axis, np.eye(before[axis] or 0)) for axis in (1, 2)}
+        found = {axis: _bilinear_weights(op, after[axis], before[axis]) for axis in (1, 2)}
+        expected = {axis: shares.get(axis, np.eye(before[axis])) for axis in (1, 2)}
         if all(np.abs(found[axis] - expected[axis]).max() <= _CLOSE for axis in (1, 2)):
             return d.add(op, x, _size(d, types))
     return None

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements
+from onert.ir.symbolic.trace import Computed
 from onert.ir.types import TensorType
 
 from .reshape import require_one
@@ -32,6 +33,24 @@ class Fill(OnStored):
 
     def evaluate(self, dims: Array, value: Array) -> Array:
         return np.full(sv.checked_shape(sv.values(dims), "dims"), value.reshape(())[()], value.dtype)
+
+
+@frozen(eq=False)
+class PerLength(OnStored):
+    """A constant that depends on the lengths of inputs: the compiler makes it for many lengths at once.
+
+    `elements` are its elements, or for symbolic lengths the function that computes them. There are no operands.
+    """
+
+    result: TensorType
+    elements: Array | Computed = field(repr=False)
+
+    def infer(self) -> TensorType:
+        return self.result
+
+    def evaluate(self) -> Array:
+        assert isinstance(self.elements, np.ndarray)
+        return self.elements
 
 
 @frozen

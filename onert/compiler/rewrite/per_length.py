@@ -1,0 +1,125 @@
+"""Constants that lengths determine, computed for each length exactly as constant folding does for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+
+from onert.ir import Array, CallTypes, Constant, Operation, Subgraph, TensorType, evaluate, infer
+from onert.ir.analysis.inference import declare
+from onert.ir.ops.data_movement.fill import PerLength
+from onert.ir.symbolic.trace import Computed, OneLengthError, is_symbolic
+from onert.ir.value import ByIdentity
+
+_Elements = tuple[TensorType, tuple[tuple[bool, Any], ...]]
+"""The type of a constant, and each of its elements: whether it is a number of a function, and its index if so."""
+
+
+@frozen(eq=False)
+class Folded(ByIdentity):
+    """The elements of tensors as a function of numbers: `operations` on `constants`, some of whose elements are these
+    numbers. `types` are the types of operands, which only give their quantisation.
+    """
+
+    targets: tuple[int, ...]
+    operations: tuple[Operation, ...] = field(repr=False)
+    constants: Mapping[int, _Elements | Array] = field(repr=False)
+    types: Mapping[int, TensorType] = field(repr=False)
+
+    def __call__(self, *numbers: Any) -> tuple[Array, ...]:
+        values: dict[int, Array] = {}
+        for operand, given in self.constants.items():
+            values[operand] = given if isinstance(given, np.ndarray) else _array(given, numbers)
+        for operation in self.operations:
+            arrays = [None if i is None else values[i] for i in operation.inputs]
+            inputs = tuple(None if i is None else self._type(i, values[i]) for i in operation.inputs)
+            found = infer(operation.op, inputs)
+            assert found is not None
+            outputs = tuple(declare(t, self.types[o]) for t, o in zip(found, operation.outputs, strict=True))
+            results = evaluate(operation.op, arrays, CallTypes(inputs, outputs))
+            values |= zip(operation.outputs, results, strict=True)
+        return tuple(values[target] for target in self.targets)
+
+    def _type(self, operand: int, array: Array) -> TensorType:
+        return self.types[operand].with_shape(array.shape).with_data(Constant(array))
+
+
+@frozen(eq=False)
+class _One(ByIdentity):
+    """One of the tensors that a function computes; `all_of` keeps those for the last numbers."""
+
+    all_of: Callable[..., tuple[Array, ...]]
+    at: int
+
+    def __call__(self, *numbers: Any) -> Array:
+        return self.all_of(*numbers)[self.at]
+
+
+def folded(
+    subgraph: Subgraph, targets: Sequence[int], producers: Mapping[int, tuple[int, CallTypes]]
+) -> list[Operation]:
+    """The operations that give tensors their elements for the current lengths; `producers` are those of all tensors
+    that these depend on, by operand. Raises OneLengthError if an attribute of such an operation varies.
+    """
+    needed, pending = set[int](), list(targets)
+    constants: dict[int, _Elements | Array] = {}
+    numbers: list[Any] = []
+    while pending:
+        at, known = producers[pending.pop()]
+        if at in needed:
+            continue
+        needed.add(at)
+        operation = subgraph.operations[at]
+        if _varies(operation.op):
+            raise OneLengthError(f"{operation} has to be folded for each length separately")
+        for i, type_ in zip(operation.inputs, known.inputs, strict=True):
+            if i is None or type_ is None or i in constants:
+                continue
+            if type_.data is None:
+                pending.append(i)
+            else:
+                constants[i] = _elements(type_, numbers) if type_.data.is_symbolic else type_.data.array
+    operations = tuple(subgraph.operations[at] for at in sorted(needed))
+    types = {i: subgraph.type(i).with_data(None) for each in operations for i in (*each.used, *each.outputs)}
+    function = lru_cache(maxsize=1)(Folded(tuple(targets), operations, constants, types))
+    return [
+        Operation(
+            PerLength(subgraph.type(target), Computed(_One(function, at), tuple(numbers))),
+            (),
+            (target,),
+            subgraph.operations[producers[target][0]].location,
+        )
+        for at, target in enumerate(targets)
+    ]
+
+
+def _varies(value: object) -> bool:
+    """Whether an attribute depends on lengths, so that `evaluate` cannot be called for others."""
+    if isinstance(value, tuple):
+        return any(map(_varies, value))
+    kind: Any = type(value)
+    if attrs.has(kind) and kind is not Constant:
+        return any(_varies(getattr(value, each.name)) for each in attrs.fields(kind))
+    return is_symbolic(value)
+
+
+def _elements(type_: TensorType, numbers: list[Any]) -> _Elements:
+    """A constant with symbolic elements, which are added to the numbers."""
+    assert type_.data is not None
+    found: list[tuple[bool, Any]] = []
+    for element in type_.data.array.reshape(-1).tolist():
+        if is_symbolic(element):
+            numbers.append(element)
+        found.append((True, len(numbers) - 1) if is_symbolic(element) else (False, element))
+    return type_.with_data(None).with_shape(type_.data.array.shape), tuple(found)
+
+
+def _array(given: _Elements, numbers: tuple[Any, ...]) -> Array:
+    type_, elements = given
+    array = np.array([numbers[value] if is_number else value for is_number, value in elements], type_.dtype.numpy)
+    return array.reshape([d for d in type_.shape if d is not None])
