@@ -12,7 +12,6 @@ An instruction multiplies half as many 16-bit pairs as bytes, so the cost of pro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 
 from attrs import frozen
 
@@ -32,11 +31,12 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.extremes import Extremes
-from onert_llvm.kernels.contraction.float_microkernel import accumulators
+from onert_llvm.kernels.contraction.float_microkernel import Accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, spill_loop
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_register
 
-from .tile_positions import RATES, SLOTS, TilePosition, block_of, each_tile, rates, rows_from
+from .form import Form
+from .tiles import RATES, SLOTS, TilePosition, Tiles
 
 OUTPUTS, POINTS = 4, 6
 """Along an axis of a tile: outputs, and pixels that it sees."""
@@ -67,8 +67,8 @@ class WinogradInt8(Value):
 
     `wide`: channels fill a whole register of 16 bits. Results are bytes, or floats if the operands were quantised
     dynamically (`Dynamic`). If windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are
-    packed by `pack_winograd_int8`. Work tiles are blocks of tiles by groups of panels (`block_of`); `zero` is a pixel
-    outside of the picture. Weights from `far` are prefetched two places ahead, into the second-level cache first.
+    packed by `pack_winograd_int8`; `zero` is a pixel outside of the picture. Weights from `far` are prefetched two
+    places ahead.
     """
 
     tile: Tile
@@ -90,31 +90,22 @@ class WinogradInt8(Value):
         terms = k.view(own, I16, task.i64("k") * PLACES + LINE // 2, 1)
         sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)
         aside, seen = sums[block].address, self.how.observer(k) if isinstance(self.how, Dynamic) else None
-        with k.loop(end, begin) as t:
-            rest, (start, group) = task.i64("total"), block_of(task, t)
-            first = start.min(rest - self.tile.mr)
-            count = (rest - first).min(block)
-            with self._each(k, task, first, count) as at:
-                self._transform_input(k, task, at, terms[at.number])
-            with k.loop((group + task.i64("group")).min(task.i64("panels")), group, nonempty=True) as number:
-
-                def columns(panel: Panel) -> None:
-                    self._products(k, task, panel, count, terms, sums)
-                    with self._each(k, task, first, count) as at:
-                        self._transform_output(k, task, panel, at, sums[at.number], aside, seen)
-
-                each_panel(k, task, self.tile, number, columns)
+        tiles = Tiles(k, task, Form(OUTPUTS, dilated=self.dilated), self.tile)
+        tiles.each_block(
+            begin,
+            end,
+            lambda at: self._transform_input(tiles, at, terms[at.number]),
+            lambda panel, count: self._products(tiles, panel, count, terms, sums),
+            lambda panel, at: self._transform_output(tiles, panel, at, sums[at.number], aside, seen),
+        )
         if seen is not None:
             seen.write(k, task, begin, end)
 
-    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[TilePosition]:
-        """Loop over the tiles of a block."""
-        return each_tile(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
-
-    def _transform_input(self, k: Kernel, task: Task, at: TilePosition, terms: View) -> None:
+    def _transform_input(self, tiles: Tiles, at: TilePosition, terms: View) -> None:
         """Transform a tile's input to `[places, channels]`. The last register of channels may overlap others."""
+        k, task = tiles.k, tiles.task
         lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
-        pixels = self._pixels(k, task, at)
+        pixels = tiles.pixels(at, I8)
         with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
             here = channel.min(task.i64("k") - lanes)
             columns = []
@@ -129,75 +120,37 @@ class WinogradInt8(Value):
                     target.store(value + moved if moved else value)
                     target = target.after(task.i64("k"))
 
-    def _pixels(self, k: Kernel, task: Task, at: TilePosition) -> list[list[View]]:
-        """The pixels that a tile sees, row by row."""
-        source, zero = task.view("input", I8, 1), task.ptr("zero")
-        rows, columns = rates(task, self.dilated)
-        left, start = at.x - task.i64("pad_w"), at.image * task.i64("image")
-        across = [(left + columns * j).ult(task.i64("in_w")) for j in range(POINTS)]
-        found = []
-        for i in range(POINTS):
-            y = at.y - task.i64("pad_h") + rows * i
-            seen = y.ult(task.i64("in_h"))
-            first = source[start + y * task.i64("row") + left * task.i64("pixel")]
-            pixel = k.view(seen.select(first.address, zero), I8, 1)
-            apart = seen.select(task.i64("pixel") * columns, k.index(0))
-            row = []
-            for inside in across:
-                row.append(k.view(inside.select(pixel.address, zero), I8, 1))
-                pixel = pixel.after(apart)
-            found.append(row)
-        return found
+    def _products(self, tiles: Tiles, panel: Panel, count: Val, terms: View, sums: View) -> None:
+        k, channels, lanes = tiles.k, tiles.task.i64("k"), tiles.k.isa.f32
+        pairs = channels // 2
 
-    def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
-        """Multiply with a panel, place by place: `[tiles, places, width]`.
+        def multiply(acc: Accumulators, rows: Sequence[View], weights: View, fetch: Callable[[Val], None]) -> None:
+            with k.loop(pairs, nonempty=True) as p:
+                fetch(p)
+                b = [weights[p, j * lanes].load(lanes) for j in range(panel.vectors)]
+                for row, values in zip(rows, acc, strict=True):
+                    a = k.view(row[p * 2].address, I32, 1).load(align=4).splat(lanes)
+                    for x, total in zip(b, values, strict=True):
+                        total.set(dot_pairs(k, total.get(), a, x))
 
-        Every step along k prefetches a line of the next place's weights.
-        """
-        lanes, mr, pairs = k.isa.f32, self.tile.mr, task.i64("k") // 2
-        width = self.tile.columns.widest * lanes
-        weights = k.view(panel.address, I32, pairs * panel.width, panel.width, 1)
-        with k.loop(PLACES) as place:
-            own, following = weights[place], k.view(weights[place + 1].address, I8, LINE)
-            further = k.view(weights[place + 2].address, I8, LINE)
-            left = k.view(terms[0, place * task.i64("k")].address, I16, *terms.strides)
-            right = k.view(sums[0, place * width].address, I32, *sums.strides)
-            with k.loop(count, step=mr, nonempty=True) as step:
-                first = step.min(count - mr)
-                rows, out = rows_from(left, first, mr), rows_from(right, first, mr)
-                done, acc = step // mr * pairs, accumulators(k, [k.zeros(I32, lanes)] * panel.vectors, mr)
-                with k.loop(pairs, nonempty=True) as p:
-                    k.prefetch(following[done + p])
-                    if self.far:
-                        k.prefetch(further[done + p], soon=False)
-                    b = [own[p, j * lanes].load(lanes) for j in range(panel.vectors)]
-                    for row, values in zip(rows, acc, strict=True):
-                        a = k.view(row[p * 2].address, I32, 1).load(align=4).splat(lanes)
-                        for x, total in zip(b, values, strict=True):
-                            total.set(dot_pairs(k, total.get(), a, x))
-                for to, values in zip(out, acc, strict=True):
-                    for j, value in enumerate(values):
-                        to[j * lanes].store(value.get())
+        tiles.products(panel, count, terms, sums, channels, pairs, multiply, ahead=2 if self.far else 1)
 
     def _transform_output(
-        self, k: Kernel, task: Task, panel: Panel, at: TilePosition, sums: View, aside: Val, seen: Extremes | None
+        self, tiles: Tiles, panel: Panel, at: TilePosition, sums: View, aside: Val, seen: Extremes | None
     ) -> None:
         """Compute the outputs of a tile in the columns of a panel."""
-        lanes, how = k.isa.f32, self.how
-        if isinstance(how, Dynamic):
-            write = self._floats(k, task, at, how, seen)
-        else:
-            write = self._bytes(k, task, at, how, aside)
+        k, lanes, how = tiles.k, tiles.k.isa.f32, self.how
+        write = self._floats(tiles, at, how, seen) if isinstance(how, Dynamic) else self._bytes(tiles, at, how, aside)
 
         def register(j: Val, mask: Val | None) -> None:
             write(panel.column + j * lanes, mask, self._outputs(k, k.view(sums[j * lanes].address, I32, 1)))
 
         each_register(k, self.tile.columns, panel, register)
 
-    def _bytes(self, k: Kernel, task: Task, at: TilePosition, how: Requantize, aside: Val) -> _Write:
+    def _bytes(self, tiles: Tiles, at: TilePosition, how: Requantize, aside: Val) -> _Write:
         """Store results as bytes; those outside of the picture go `aside`."""
+        k, task, (rows, columns) = tiles.k, tiles.task, tiles.rates
         c = task.view("c", I8, task.i64("ldc"), 1)
-        rows, columns = rates(task, self.dilated)
         inside = [(at.x + columns * j) < task.i64("out_w") for j in range(OUTPUTS)]
         targets = []
         for i in range(OUTPUTS):
@@ -222,33 +175,24 @@ class WinogradInt8(Value):
 
         return write
 
-    def _floats(self, k: Kernel, task: Task, at: TilePosition, how: Dynamic, seen: Extremes | None) -> _Write:
+    def _floats(self, tiles: Tiles, at: TilePosition, how: Dynamic, seen: Extremes | None) -> _Write:
         """Store results as floats, except those outside of the picture."""
-        epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
+        k, task, epilogue = tiles.k, tiles.task, how.epilogue
         given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
-        rows, columns = rates(task, self.dilated)
+        c = task.view("c", F32, task.i64("ldc"), 1)
 
         def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
             real, start = how.real(k, task, column, mask), how.start(k, task, column)
 
-            def one(number: Val | int, value: Val) -> None:
-                i, j = number // OUTPUTS, number % OUTPUTS
-                y, x = at.y + rows * i, at.x + columns * j
-                with k.when((y < task.i64("out_h")) & (x < task.i64("out_w"))):
-                    pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
-                    others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}
-                    total = real(value + start, pixel)
-                    result = epilogue.apply(k, task, total, column, others, mask, given)
-                    c[pixel, column].store(result, mask)
-                    if seen is not None:
-                        seen.see(result, mask)
+            def one(pixel: Val, value: Val) -> None:
+                others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}
+                total = real(value + start, pixel)
+                result = epilogue.apply(k, task, total, column, others, mask, given)
+                c[pixel, column].store(result, mask)
+                if seen is not None:
+                    seen.see(result, mask)
 
-            if epilogue.is_cheap:
-                for number, value in enumerate(values):
-                    one(number, value)
-                return
-            with spill_loop(k, [[value] for value in values]) as (which, (found,)):
-                one(which, found)
+            tiles.outputs(at, values, epilogue.is_cheap, one)
 
         return write
 
