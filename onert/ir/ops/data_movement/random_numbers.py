@@ -63,14 +63,6 @@ def _generator(seed: int, seed2: int, stream: int) -> Resource:
     return Resource("random", name, Constant(np.array([seed & _MASK64, 0, seed2 & _MASK64], np.uint64)))
 
 
-def _drawn(context: Context, held: Resource, op: RandomFrom | MultinomialFrom, *given: Array) -> Array:
-    """The numbers that `op` draws from the generator's current state, which is replaced by the next state."""
-    state = context.state.get(held.key, held.beginning(STATE))
-    assert state is not None  # a generator starts from a seed, or at random
-    context.state[held.key], numbers = op.evaluate(state, *given)
-    return numbers
-
-
 def _blocks(state: Array, reserved: int) -> tuple[Array, Philox]:
     """The state advanced by `reserved` blocks, and the stream of blocks at the present state."""
     key, low, high = (int(each) for each in state)
@@ -89,8 +81,38 @@ class Distribution(Enum):
     NORMAL = "with mean 0 and standard deviation 1"
 
 
+class _FromGenerator(Op):
+    """Numbers drawn from a generator of their own, whose state is a variable."""
+
+    __slots__ = ()
+
+    seed: int
+    seed2: int
+    stream: int
+
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    @property
+    def resource(self) -> Resource:
+        """The variable that holds the generator's state."""
+        return _generator(self.seed, self.seed2, self.stream)
+
+    @property
+    def pure(self) -> RandomFrom | MultinomialFrom:
+        """The numbers as a function of the generator's state."""
+        raise NotImplementedError
+
+    def evaluate_in(self, context: Context, types: CallTypes, *given: Array) -> Array:
+        """Also replaces the generator's state by the next one."""
+        held = self.resource
+        state = context.state.get(held.key, held.beginning(STATE))
+        assert state is not None  # a generator starts from a seed, or at random
+        context.state[held.key], numbers = self.pure.evaluate(state, *given)
+        return numbers
+
+
 @frozen
-class Random(Op):
+class Random(_FromGenerator):
     """Random numbers of a given shape; float32.
 
     - `shape`: integers of rank 1
@@ -104,23 +126,12 @@ class Random(Op):
     seed2: int = 0
     stream: int = 0
 
-    effect: ClassVar[Effect] = Effect.WRITE
-
-    @property
-    def resource(self) -> Resource:
-        """The variable that holds the generator's state."""
-        return _generator(self.seed, self.seed2, self.stream)
-
     @property
     def pure(self) -> RandomFrom:
-        """The numbers as a function of the generator's state."""
         return RandomFrom(self.distribution)
 
     def infer(self, shape: TensorType) -> TensorType:
         return self.pure.infer(STATE, shape)[1]
-
-    def evaluate_in(self, context: Context, types: CallTypes, shape: Array) -> Array:
-        return _drawn(context, self.resource, self.pure, shape)
 
 
 @frozen
@@ -150,7 +161,7 @@ class RandomFrom(OnStored):
 
 
 @frozen
-class Multinomial(Op):
+class Multinomial(_FromGenerator):
     """Random classes, each with a probability proportional to the exponential of its logit; int32 or int64 (`to`).
 
     - `logits`: float32 [batch, classes]; a class whose logit is not finite is never drawn
@@ -164,16 +175,8 @@ class Multinomial(Op):
     seed2: int = 0
     stream: int = 0
 
-    effect: ClassVar[Effect] = Effect.WRITE
-
-    @property
-    def resource(self) -> Resource:
-        """The variable that holds the generator's state."""
-        return _generator(self.seed, self.seed2, self.stream)
-
     @property
     def pure(self) -> MultinomialFrom:
-        """The classes as a function of the generator's state."""
         return MultinomialFrom(self.to)
 
     def infer(self, logits: TensorType, num_samples: TensorType) -> TensorType:
@@ -181,9 +184,6 @@ class Multinomial(Op):
 
     def rounds(self, types: CallTypes) -> int:
         return types.input(0).shape[0] or 0
-
-    def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
-        return _drawn(context, self.resource, self.pure, logits, num_samples)
 
 
 @frozen
