@@ -194,7 +194,7 @@ def _why_no_reduce_window(op: ReduceWindow, types: CallTypes) -> str | None:
     if any(types.input(i).value is None for i in (2, 3, 4)):
         return "the windows are not known before the run"
     if (x.dtype is DType.BOOL) != (op.kind in (WindowReduction.ALL, WindowReduction.ANY)):
-        return f"{op.kind.value} of elements of {x.dtype.text} has no counterpart"
+        return f"{op.kind.name.lower()} of elements of {x.dtype.text} has no counterpart"
     if x.dtype is not DType.BOOL and x.dtype not in _NUMBERS:
         return f"elements of {x.dtype.text} are reduced in a type of their own"
     if any(

@@ -20,21 +20,14 @@ from .part_update import Record, Update
 
 
 class Combination(Enum):
-    """How an element and an update are combined; several updates are applied one after the other."""
+    """How an element and an update are combined: by NumPy's function, if any. Several updates are applied one after the
+    other."""
 
-    REPLACE = "replace"
-    ADD = "add"
-    MUL = "mul"
-    MAX = "max"
-    MIN = "min"
-
-
-_FUNCTIONS = {
-    Combination.ADD: np.add,
-    Combination.MUL: np.multiply,
-    Combination.MAX: np.maximum,
-    Combination.MIN: np.minimum,
-}
+    REPLACE = None
+    ADD = np.add
+    MUL = np.multiply
+    MAX = np.maximum
+    MIN = np.minimum
 
 
 def _require_along(x: TensorType, indices: TensorType, axis: int) -> int:
@@ -169,7 +162,7 @@ class ScatterSlices(Update):
             _combine(self.combination, x, tuple(rows[:, axis] for axis in range(depth)), slices)
             return
         for each in slices:  # a row of no indices addresses all of x
-            x[...] = each if self.combination is Combination.REPLACE else _FUNCTIONS[self.combination](x, each)
+            x[...] = each if self.combination.value is None else self.combination.value(x, each)
 
     def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
         out = x.copy()
@@ -215,14 +208,14 @@ def _require_updates(combination: Combination, x: TensorType, updates: TensorTyp
     number = x.dtype.is_numeric or x.dtype is DType.BOOL
     require(
         number or combination is Combination.REPLACE,
-        f"{combination.value} is not defined on elements of type {x.dtype.text}",
+        f"{combination.name.lower()} is not defined on elements of type {x.dtype.text}",
     )
 
 
 def _combine(combination: Combination, x: Array, places: tuple[Array, ...], updates: Array) -> None:
     """Combine updates with the elements at their positions, in place."""
-    if combination is not Combination.REPLACE:
-        _FUNCTIONS[combination].at(x, places, updates)
+    if combination.value is not None:
+        combination.value.at(x, places, updates)
         return
     sizes = x.shape[: len(places)]
     flat = np.ravel_multi_index(places, sizes).reshape(-1)

@@ -17,24 +17,14 @@ from onert.ir.types import CallTypes, TensorType
 
 
 class WindowReduction(Enum):
-    """How a window's elements are combined, in the order of the TFLite schema's ReduceWindowFunction."""
+    """NumPy's function that combines a window's elements, in the order of the TFLite schema's ReduceWindowFunction."""
 
-    ADD = "add"
-    MUL = "mul"
-    MIN = "min"
-    MAX = "max"
-    ALL = "all"
-    ANY = "any"
-
-
-_FUNCTIONS = {
-    WindowReduction.ADD: np.add,
-    WindowReduction.MUL: np.multiply,
-    WindowReduction.MIN: np.minimum,
-    WindowReduction.MAX: np.maximum,
-    WindowReduction.ALL: np.logical_and,
-    WindowReduction.ANY: np.logical_or,
-}
+    ADD = np.add
+    MUL = np.multiply
+    MIN = np.minimum
+    MAX = np.maximum
+    ALL = np.logical_and
+    ANY = np.logical_or
 
 
 @frozen
@@ -85,7 +75,7 @@ class ReduceWindow(Op):
         start = np.full(sizes, init.reshape(-1)[0], x.dtype)
         if not start.size:
             return start
-        function = _FUNCTIONS[self.kind]
+        function = self.kind.value
         for axis, window in enumerate(windows):
             before = (slice(None),) * axis
             parts = (x[(*before, tap.source)] for tap in window.taps(x.shape[axis]))

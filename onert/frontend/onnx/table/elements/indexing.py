@@ -82,7 +82,7 @@ def _gather_slices(node: Node) -> int:
 
 def _combination(node: Node) -> Combination:
     name = node.choice("reduction", ("none", "add", "mul", "max", "min"), "none")
-    return Combination("replace" if name == "none" else name)
+    return Combination["REPLACE" if name == "none" else name.upper()]
 
 
 def _scatter_elements(node: Node) -> int:
