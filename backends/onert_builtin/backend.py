@@ -33,9 +33,6 @@ class Builtin(Backend):
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()
 
-    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
-        return self.generate(sequence, Settings())
-
 
 def _kernels() -> Any:
     return imports.module("onert_builtin.kernels")

@@ -33,6 +33,3 @@ class Reference(Backend):
 
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()
-
-    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
-        return self.generate(sequence, Settings())

@@ -139,8 +139,11 @@ class Backend:
         return None
 
     def revive(self, kept: Any, sequence: Sequence) -> Kernel:
-        """Rebuild a kernel from what `keep` returned, for a sequence equal to the original."""
-        raise NotImplementedError
+        """Rebuild a kernel from what `keep` returned, for a sequence equal to the original.
+
+        By default it is generated again, with the default settings; for kernels of which nothing else needs to be kept.
+        """
+        return self.generate(sequence, Settings())
 
 
 @runtime_checkable

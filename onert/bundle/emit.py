@@ -121,9 +121,6 @@ class _Unmade(Backend):
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()
 
-    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
-        return EvaluatingKernel(sequence)
-
 
 def _position(infos: Listed[TensorInfo], key: int | str) -> int:
     found = position_named(key, infos) if isinstance(key, str) else key
