@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -68,27 +69,30 @@ def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
     return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
 
 
-def _axis_before_last(d: Draft, x: int, at: int) -> tuple[int, list[int]]:
-    """`x` with axis `at` moved next to the last, and the permutation for that."""
-    rank = len(d.shape(x))
-    order = [*(axis for axis in range(rank - 1) if axis != at), at, rank - 1]
-    return d.transposed(x, order), order
+_Transform = Callable[[Draft, Fourier, int, int, int | None], int]
+"""Appends the transform of an operand along its last axis but one, of this size, to the requested length."""
 
 
-def _as_matrix(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Transpose(Mul(Transpose(x), matrix))"""
-    found = _lengths(types)
+def _along_axis(
+    transform: _Transform, d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None]
+) -> Sequence[int]:
+    """The transform along the operation's axis, which is moved next to the last one and back."""
+    found, x, shape = _lengths(types), operands[0], static(types.output.shape)
     assert found is not None
-    assert operands[0] is not None
+    assert x is not None
     at, size, requested = found
-    x, order = _axis_before_last(d, operands[0], at)
+    axes = range(len(shape))
+    order = [*(axis for axis in axes[:-1] if axis != at), at, axes[-1]]
+    moved = d.transposed(x, order)
+    spectrum = d.reshaped(transform(d, op, moved, size, requested), *d.shape(moved)[:-2], shape[at], shape[-1])
+    return [d.transposed(spectrum, [order.index(axis) for axis in axes])]
+
+
+def _as_matrix(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
+    """Mul(x, matrix)"""
     *outer, _, parts = d.shape(x)
     rows = d.reshaped(x, math.prod(outer), size * parts)
-    shape = static(types.output.shape)
-    spectrum = _times(d, rows, _matrix(op, size, parts, _transform_length(op, size, requested)))
-    return [
-        d.transposed(d.reshaped(spectrum, *outer, shape[at], shape[-1]), [order.index(a) for a in range(len(shape))])
-    ]
+    return _times(d, rows, _matrix(op, size, parts, _transform_length(op, size, requested)))
 
 
 def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
@@ -98,18 +102,11 @@ def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
     return "its axis or its length is not known before the run" if _lengths(types) is None else None
 
 
-def _rows(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+def _rows(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
     """Pack(Real(RFFT2D(x)), Imag(RFFT2D(x)))"""
-    found = _lengths(types)
-    assert found is not None
-    assert operands[0] is not None
-    at, size, requested = found
-    x, order = _axis_before_last(d, operands[0], at)
     *outer, _, _ = d.shape(x)
     spectrum = d.add(RFFT2D(), d.reshaped(x, *outer, 1, size), d.integers(1, requested or size))
-    parts = d.add(Pack(len(d.shape(spectrum))), d.unary(UnaryKind.REAL, spectrum), d.unary(UnaryKind.IMAG, spectrum))
-    shape = static(types.output.shape)
-    return [d.transposed(d.reshaped(parts, *outer, shape[at], 2), [order.index(a) for a in range(len(shape))])]
+    return d.add(Pack(len(d.shape(spectrum))), d.unary(UnaryKind.REAL, spectrum), d.unary(UnaryKind.IMAG, spectrum))
 
 
 # ---- audio features
@@ -159,7 +156,10 @@ def _coefficients(d: Draft, op: Mfcc, types: CallTypes, operands: Sequence[int])
 
 
 DECOMPOSITIONS = {
-    Fourier: (Decomposition(_why_no_matrix, _as_matrix), Decomposition(_why_no_rows, _rows)),
+    Fourier: (
+        Decomposition(_why_no_matrix, partial(_along_axis, _as_matrix)),
+        Decomposition(_why_no_rows, partial(_along_axis, _rows)),
+    ),
     AudioSpectrogram: (Decomposition(_why_no_powers, _powers),),
     Mfcc: (Decomposition(_why_no_coefficients, _coefficients),),
 }
