@@ -42,7 +42,7 @@ from .options import Options, recordings
 from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
 from .recipes.stretching import stretch
-from .routine import compile_routine
+from .routine import compile_routine, plan_routine
 from .state.as_operands import with_state
 
 if TYPE_CHECKING:
@@ -300,9 +300,8 @@ class Compilation:
             resident = index == entry and entry not in called
             chosen = self.choices if index == entry else evolve(self.choices, by_location={})
             try:
-                routine, own_notes = compile_routine(
-                    subgraph, effects, self.backends, chosen, self.options, self.measured, memory, resident
-                )
+                plan = plan_routine(subgraph, effects, self.backends, chosen, self.options, self.measured, resident)
+                routine = compile_routine(plan, self.options, self.measured, memory)
             except CompileError as error:
                 missing.append(str(error))
                 continue
@@ -312,7 +311,7 @@ class Compilation:
                     "model of this size (max_work)"
                 )
             routines.append(routine)
-            notes += (_summary(index, routine), *own_notes) if subgraph.operands or index == entry else ()
+            notes += (_summary(index, routine), *plan.notes) if subgraph.operands or index == entry else ()
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)

@@ -117,27 +117,16 @@ def _assign_measured(
     return found
 
 
-def compile_routine(
-    subgraph: Subgraph,
-    effects: Sequence[Effect],
-    backends: Sequence[Backend],
-    choices: Choices,
-    options: Options,
-    measured: ExecTimes | None = None,
-    memory: Budget | None = None,
-    resident: bool = False,
-) -> tuple[Routine, tuple[str, ...]]:
-    """The routine (plan and kernels) of a subgraph that the pipeline has prepared, and the scheduler's notes.
+def compile_routine(plan: Plan, options: Options, measured: ExecTimes | None, memory: Budget) -> Routine:
+    """The planned subgraph with its kernels.
 
     The bytes that a run needs are spent from `memory` before anything of that size is allocated.
     """
-    plan = plan_routine(subgraph, effects, backends, choices, options, measured, resident)
     lowered = plan.lowered
-    if memory is not None:
-        memory.spend(
-            memory_of(lowered.subgraph, lowered.backends, plan.arenas.values()),
-            f"running {_name(subgraph)} (max_memory)",
-        )
+    memory.spend(
+        memory_of(lowered.subgraph, lowered.backends, plan.arenas.values()),
+        f"running {_name(lowered.subgraph)} (max_memory)",
+    )
     steps = generate(plan.parts, plan.settings)
     dependencies = plan.dependencies
     order: tuple[float, ...] = ()
@@ -155,7 +144,7 @@ def compile_routine(
         is_metered(lowered.subgraph),
         plan.updates.roots,
         plan.updates.pairs,
-    ), plan.notes
+    )
 
 
 def _name(subgraph: Subgraph) -> str:
