@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from onert.ir import CompileError, OnertError, Op, Subgraph
+from onert.ir import CompileError, Op, Subgraph
+from onert.ir.errors import call_foreign
 from onert.ir.process import imports
 from onert.ir.value import Value
 
@@ -107,12 +108,7 @@ def _wrapped(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Call
 
     @wraps(function)
     def called(*arguments: Any) -> Any:
-        try:
-            found = function(*arguments)
-        except OnertError:
-            raise
-        except Exception as error:
-            raise CompileError(f"{name} of an extension failed: {type(error).__name__}: {error}") from error
+        found = call_foreign(CompileError, lambda: f"{name} of an extension failed", function, *arguments)
         if not isinstance(found, kinds):
             expected = " or ".join(kind.__name__ for kind in kinds)
             raise CompileError(f"{name} of an extension returned a {type(found).__name__}, expected {expected}")

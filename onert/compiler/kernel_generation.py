@@ -9,7 +9,8 @@ from attrs import evolve
 
 from onert.backend import Backend, Group, Kernel, Settings, Step
 from onert.backend import Sequence as OperationSequence
-from onert.ir import BackendError, Effect, OnertError
+from onert.ir import BackendError, Effect
+from onert.ir.errors import call_foreign
 
 from .partition import Part
 
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 def fuse(part: Part, settings: Settings) -> Part:
     """The part with its operations grouped by its backend. Raises BackendError if the groups are invalid."""
     sequence, backend = part.sequence, part.backend
-    groups = _call(backend, sequence, lambda: backend.fuse(sequence, settings))
+    groups = _call(part, backend.fuse, settings)
     _check(backend, sequence, groups)
     return evolve(part, sequence=evolve(sequence, groups=groups))
 
@@ -33,18 +34,14 @@ def generate(parts: Sequence[Part], settings: Sequence[Settings]) -> tuple[Step,
 
 
 def _kernel(part: Part, settings: Settings) -> Kernel:
-    return _call(part.backend, part.sequence, lambda: part.backend.generate(part.sequence, settings))
+    return _call(part, part.backend.generate, settings)
 
 
-def _call(backend: Backend, sequence: OperationSequence, function: Callable[[], Result]) -> Result:
-    try:
-        return function()
-    except OnertError:
-        raise
-    except Exception as error:  # third-party code: report any exception under the backend's name
-        raise BackendError(
-            f"backend {backend.name} failed on {_range(sequence)}: {type(error).__name__}: {error}"
-        ) from error
+def _call(part: Part, method: Callable[[OperationSequence, Settings], Result], settings: Settings) -> Result:
+    def failed() -> str:
+        return f"backend {part.backend.name} failed on {_range(part.sequence)}"
+
+    return call_foreign(BackendError, failed, method, part.sequence, settings)
 
 
 def _range(sequence: OperationSequence) -> str:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
 MAX_SENTENCE = 8_000
 """The maximum length of a message: names in it come from files, and a file may contain a name of a megabyte."""
 
@@ -57,6 +62,18 @@ class BackendError(OnertError):
 
 MISHAPS = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
 """What Python and NumPy raise when an operation's rules or meaning meet operands that they were not written for."""
+
+
+def call_foreign(
+    kind: type[OnertError], failed: Callable[[], str], function: Callable[..., Result], *arguments: Any
+) -> Result:
+    """The result of third-party code; an exception that is not ours becomes one of this `kind`, after `failed`."""
+    try:
+        return function(*arguments)
+    except OnertError:
+        raise
+    except Exception as error:
+        raise kind(f"{failed()}: {type(error).__name__}: {error}") from error
 
 
 class OnertWarning(UserWarning):

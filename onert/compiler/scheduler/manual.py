@@ -9,7 +9,8 @@ from attrs import field, frozen
 from onert.backend import HOST, Backend
 from onert.compiler.legalize.legalize import Support
 from onert.compiler.options import Options
-from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
+from onert.ir import BackendError, CallTypes, CompileError, Operation, Subgraph
+from onert.ir.errors import call_foreign
 from onert.ir.ops.control_flow.rest import Rest
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.data_movement.permute import Permute
@@ -138,14 +139,11 @@ def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | N
         for type_ in (*types.inputs, *types.outputs):
             if type_ is not None and not (type_.is_static and not type_.dtype.is_handle):
                 return f"a tensor of {type_} cannot be stored in {backend.memory.name} memory"
-    try:
-        reason: object = backend.supports(operation, types)
-    except OnertError:
-        raise
-    except Exception as error:  # third-party code: report any exception under the backend's name
-        raise BackendError(
-            f"backend {backend.name} failed to say if it supports {operation}: {type(error).__name__}: {error}"
-        ) from error
+
+    def failed() -> str:
+        return f"backend {backend.name} failed to say if it supports {operation}"
+
+    reason: object = call_foreign(BackendError, failed, backend.supports, operation, types)
     if reason is None or isinstance(reason, str):
         return reason
     raise BackendError(
