@@ -189,6 +189,16 @@ class Kernel:
         with self.loop(stop, whole) as at:
             yield at, 1
 
+    def overlapping(self, stop: Val, size: int) -> Iterator[tuple[Val, int]]:
+        """The start and size of each piece of `size`, of which the last may overlap the one before; if `stop`, at least
+        1, is less than that, of each element. A `for` over them emits its body for either case.
+        """
+        with self.either(stop >= size) as (many, few):
+            with many, self.loop(stop, step=size, nonempty=True) as at:
+                yield at.min(stop - size), size
+            with few, self.loop(stop, nonempty=True) as at:
+                yield at, 1
+
     def registers(self, stop: Val, start: Val | int = 0, free: bool = True) -> Iterator[tuple[Val, Val | None]]:
         """The start of each register of a row, and the mask of its elements if it needs one. A `for` over them emits
         its body for whole registers and for the tail, or only once where masks cost nothing and may be `free`.

@@ -92,11 +92,8 @@ def _copy(k: Kernel, source: View, target: View, count: Val, signed: bool) -> No
         target[at].store(source[at].load(size).cast(I16, signed=signed))
 
     if count.constant is None:
-        with k.either(count >= lanes) as (many, few):
-            with many, k.loop(count, step=lanes, nonempty=True) as at:
-                some(at.min(count - lanes), lanes)
-            with few, k.loop(count, nonempty=True) as at:
-                some(at, 1)
+        for at, size in k.overlapping(count, lanes):
+            some(at, size)
         return
     done, size = 0, lanes
     while done < count.constant:

@@ -91,19 +91,13 @@ class LogSoftmaxInt8(Value):
         width, lanes = task.i64("width"), k.isa.f32
         added = (k.const(I64, (1 << _TO_BYTES - 1) - 1) - logarithm << 31) + (1 << 30)
 
-        def some(at: Val, count: int) -> None:
+        for at, count in k.overlapping(width, lanes):
             below = top.splat(count) - row[at].load(count).cast(I64, self.signed)
             step, factor = (v.splat(count) for v in (task.i64("shift"), task.i64("mantissa")))
             product = _low(below << step) * _low(factor)
             value = ((added.splat(count) - product) >> 31 + _TO_BYTES).max(-255)
             near = (below & 255) < task.i64("far").splat(count)
             out[at].store((near.select(value, -255) + (127 if self.signed else 255)).cast(I8))
-
-        with k.either(width >= lanes) as (many, few):
-            with many, k.loop(width, step=lanes, nonempty=True) as at:
-                some(at.min(width - lanes), lanes)
-            with few, k.loop(width, nonempty=True) as at:
-                some(at, 1)
 
 
 def _below(row: View, i: Val, top: Val, signed: bool) -> Val:

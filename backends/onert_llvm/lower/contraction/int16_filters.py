@@ -15,7 +15,7 @@ from onert_llvm.kernels.contraction.short_terms import ShortTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.target.isa import Isa
 
-from .int8_filters import stored
+from .int8_filters import stored, why_not_constant
 
 Part = slice | Array
 """The selected outputs of a layer, or the output of each column."""
@@ -37,17 +37,15 @@ def why_not(types: CallTypes) -> str | None:
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     if (x.dtype, result.dtype) != (DType.INT16, DType.INT16) or weight.dtype not in _FILTERS:
         return "only 16-bit activations with filters of 8 bits or less are native"
-    if weight.value is None or (bias is not None and bias.value is None):
-        return "filter and bias are not constants"
-    if any(t.quantization is None for t in (x, weight, result)):
-        return "a tensor has no quantisation"
-    if 0 in (x.shape + weight.shape + result.shape):
-        return "a tensor has no elements"
-    if any(t.zero_point for t in (x, result)) or stored(weight).zero:
+    reason = why_not_constant(types)
+    if reason is not None:
+        return reason
+    filters = stored(weight)
+    if any(t.zero_point for t in (x, result)) or filters.zero:
         return "a zero point is not 0"
     if bias is not None and _magnitude(bias) >= 1 << 31:
         return "its bias needs more than 32 bits"
-    terms = weight.value.size // (result.shape[-1] or 1)
+    terms = filters.values.size // (result.shape[-1] or 1)
     if _magnitude(weight) * terms * _REACH >= _MOST:
         return "its sums need more than 37 bits"
     return None

@@ -37,8 +37,16 @@ def why_not(types: CallTypes) -> str | None:
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     if x.dtype not in BYTES or weight.dtype not in _FILTERS or result.dtype is not x.dtype:
         return "only 8-bit activations with filters of 8 bits or less are native"
-    if weight.value is None or (bias is not None and (bias.value is None or bias.dtype is not DType.INT32)):
-        return "filter and bias are not constants of 8 and 32 bits"
+    if bias is not None and bias.dtype is not DType.INT32:
+        return f"its bias is {bias.dtype.text}, expected i32"
+    return why_not_constant(types)
+
+
+def why_not_constant(types: CallTypes) -> str | None:
+    """Why a layer of these types is not native, whatever its element types; None if it may be."""
+    x, weight, result = types.input(0), types.input(1), types.output
+    if any(t is not None and t.value is None for t in types.inputs[1:3]):
+        return "filter and bias are not constants"
     if any(t.quantization is None for t in (x, weight, result)):
         return "a tensor has no quantisation"
     if 0 in (x.shape + weight.shape + result.shape):

@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.reduction.elements import Elements, Plain
+from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.lower.command_builder import Lowering
+
+FOLDS = {Reduction.MEAN: Fold.SUM, Reduction.SUM: Fold.SUM, Reduction.MAX: Fold.MAX, Reduction.MIN: Fold.MIN}
+"""The folds of numbers of every type; a mean is scaled afterwards."""
 
 _MANY_ROWS = 64
 """The number of rows from which code specialised for their width pays."""

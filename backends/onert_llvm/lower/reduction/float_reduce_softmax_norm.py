@@ -26,14 +26,11 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
 
-from .block import Block, reduction
+from .block import FOLDS, Block, reduction
 
 _FOLDS: Mapping[Reduction, Fold] = {
-    Reduction.MEAN: Fold.SUM,
-    Reduction.SUM: Fold.SUM,
+    **FOLDS,
     Reduction.PROD: Fold.PROD,
-    Reduction.MAX: Fold.MAX,
-    Reduction.MIN: Fold.MIN,
     Reduction.ANY: Fold.MAX,
     Reduction.ALL: Fold.MIN,
 }

@@ -14,19 +14,13 @@ from onert.ir.shape import static
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
 from onert_llvm.kernels.elementwise.elementwise import Reach
-from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import expression, reach_of, real
 
 from . import float_reduce_softmax_norm
+from .block import FOLDS
 
-_FOLDS = {
-    Reduction.MEAN: Fold.SUM,
-    Reduction.SUM: Fold.SUM,
-    Reduction.MAX: Fold.MAX,
-    Reduction.MIN: Fold.MIN,
-}
 _MOST, _MOST_TENSORS, _LEAST = 24, 6, 3
 """The most operations of a chain, the most tensors that it reads, and the fewest operations for which it pays."""
 
@@ -98,7 +92,7 @@ def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
 def _reduced(subgraph: Subgraph, operation: Operation) -> _Domain | None:
     """The rows that an operation reduces to one number each; None if it is not such a reduction."""
     op = operation.op
-    if not isinstance(op, Reduce) or op.kind not in _FOLDS or not op.keep_dims:
+    if not isinstance(op, Reduce) or op.kind not in FOLDS or not op.keep_dims:
         return None
     x, axes = (subgraph.operands[i] for i in operation.used)
     shape = x.type.shape
@@ -213,7 +207,7 @@ class _Chain:
         op, result = operation.op, operation.outputs[0]
         if isinstance(op, Reduce):
             terms = self._tree(operation.used[0])
-            self._number(result, Total(_FOLDS[op.kind], terms, op.kind is Reduction.MEAN))
+            self._number(result, Total(FOLDS[op.kind], terms, op.kind is Reduction.MEAN))
             return
         types = self.lowering.subgraph.types(operation)
         tree = expression(op, [self._tree(i) for i in operation.used], types)

@@ -23,14 +23,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, real_scaling, scaling
 from onert_llvm.target.isa import Isa
 
-from .block import Block, reduction
-
-_FOLDS = {
-    Reduction.MEAN: Fold.SUM,
-    Reduction.SUM: Fold.SUM,
-    Reduction.MAX: Fold.MAX,
-    Reduction.MIN: Fold.MIN,
-}
+from .block import FOLDS, Block, reduction
 
 _MOST = {1: (1 << 22) - 1, 2: 1 << 15}
 """The most integers of this size in bytes whose sum, less their zero points, fits in 32 bits."""
@@ -39,11 +32,11 @@ _MOST = {1: (1 << 22) - 1, 2: 1 << 15}
 def why_not(op: Reduce, types: CallTypes) -> str | None:
     """Why this backend does not reduce the elements; None if it does."""
     x, axes, out = types.input(0), types.input(1), types.output
-    if x.dtype not in QUANTIZED or op.kind not in _FOLDS:
+    if x.dtype not in QUANTIZED or op.kind not in FOLDS:
         return "this reduction of these elements has no native form"
     if axes.value is None or 0 in x.shape:
         return "the axes are not constant or there are no elements"
-    if _FOLDS[op.kind] is not Fold.SUM:
+    if FOLDS[op.kind] is not Fold.SUM:
         return None if x.quantization == out.quantization else "its result has other quantisation parameters"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
         return "its quantisation has no native form"
@@ -74,7 +67,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A reduction along adjacent axes; others are first made adjacent by a transposed copy."""
     at, operation, op = lowering.single(operations, Reduce)
     types = lowering.subgraph.types(operation)
-    x, out, fold = types.input(0), types.output, _FOLDS[op.kind]
+    x, out, fold = types.input(0), types.output, FOLDS[op.kind]
     block, order = _block(x, types.input(1))
     elements, slots = Quantized(fold, KINDS[out.dtype]), {}
     if fold is Fold.SUM:
