@@ -72,8 +72,11 @@ def completion(shell: str) -> str:
     return "".join(f"{line}\n" for command in COMMANDS for line in write(f"onert_{command}", _options(command)))
 
 
-def _options(command: str) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
-    """Names, help and choices of each option. Subcommands are the choices of an option without a name."""
+_Options = Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]]
+"""Names, help and choices of each option. Subcommands are the choices of an option without a name."""
+
+
+def _options(command: str) -> _Options:
     found = []
     for action in parser_of(command)._actions:
         if action.option_strings and action.help is argparse.SUPPRESS:
@@ -83,9 +86,14 @@ def _options(command: str) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]
     return found
 
 
-def _bash(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
-    names = " ".join(name for each, _, _ in options for name in each)
-    function = f"_{command}_completion"
+def _words(options: _Options) -> tuple[str, str]:
+    """All names of options, and the choices for an argument."""
+    names = (name for each, _, _ in options for name in each)
+    return " ".join(names), " ".join(choice for each, _, choices in options if not each for choice in choices)
+
+
+def _bash(command: str, options: _Options) -> Iterator[str]:
+    (names, free), function = _words(options), f"_{command}_completion"
     yield f"{function}() {{"
     yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}"
     yield '  case "$before" in'
@@ -93,30 +101,27 @@ def _bash(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...
         if each and choices:
             yield f'    {"|".join(each)}) COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$word")); return ;;'
     yield "  esac"
-    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
     yield f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))'
     yield f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi'
     yield "}"
     yield f"complete -o filenames -F {function} {command}"
 
 
-def _zsh(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
-    function = f"_{command}_completion"
+def _zsh(command: str, options: _Options) -> Iterator[str]:
+    (names, free), function = _words(options), f"_{command}_completion"
     yield f"{function}() {{"
     yield "  case ${words[CURRENT-1]} in"
     for each, _, choices in options:
         if each and choices:
             yield f"    {'|'.join(each)}) compadd -- {' '.join(choices)}; return ;;"
     yield "  esac"
-    names = " ".join(name for each, _, _ in options for name in each)
-    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
     yield f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}"
     yield f"  else {f'compadd -- {free}; ' if free else ''}_files; fi"
     yield "}"
     yield f"compdef {function} {command}"
 
 
-def _fish(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
+def _fish(command: str, options: _Options) -> Iterator[str]:
     for each, said, choices in options:
         text = said.replace("\\", "\\\\").replace("'", "\\'")
         listed = f" -x -a '{' '.join(choices)}'" if choices else ""

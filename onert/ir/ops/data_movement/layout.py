@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from attrs import frozen
 
@@ -97,8 +99,13 @@ class DepthToSpace(OnStored):
         return blocks.reshape(n, h * b, w * b, c // (b * b))
 
 
-def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -> int:
-    """The number of blocked dimensions. Raises RuleError if the operands' shapes do not match."""
+def _moved(
+    x: TensorType, block: TensorType, margins: TensorType, what: str, shape: Callable[[Shape, Array, Array], Shape]
+) -> TensorType:
+    """`x` with the `shape` that its own, the block and the margins give it, as far as these are known.
+
+    Raises RuleError if the operands' shapes do not match.
+    """
     require(x.rank in (3, 4), f"x has rank {x.rank}, expected 3 or 4")
     count = x.rank - 2
     require(
@@ -111,7 +118,9 @@ def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -
     )
     for operand, name in ((block, "block_shape"), (margins, what)):
         sv.require_index_type(operand, name)
-    return count
+    if block.value is None or margins.value is None:
+        return x.result((*sv.unknown(count + 1), x.shape[-1]))
+    return x.result(shape(x.shape, block.value, margins.value))
 
 
 def _pairs(margins: Array, what: str) -> list[tuple[int, int]]:
@@ -136,10 +145,7 @@ class SpaceToBatchND(OnStored):
     """
 
     def infer(self, x: TensorType, block_shape: TensorType, paddings: TensorType) -> TensorType:
-        count = _spatial(x, block_shape, paddings, "paddings")
-        if block_shape.value is None or paddings.value is None:
-            return x.result((*sv.unknown(count + 1), x.shape[-1]))
-        return x.result(self._shape(x.shape, block_shape.value, paddings.value))
+        return _moved(x, block_shape, paddings, "paddings", self._shape)
 
     @staticmethod
     def _shape(x: Shape, block: Array, paddings: Array) -> Shape:
@@ -181,10 +187,7 @@ class BatchToSpaceND(OnStored):
     """
 
     def infer(self, x: TensorType, block_shape: TensorType, crops: TensorType) -> TensorType:
-        count = _spatial(x, block_shape, crops, "crops")
-        if block_shape.value is None or crops.value is None:
-            return x.result((*sv.unknown(count + 1), x.shape[-1]))
-        return x.result(self._shape(x.shape, block_shape.value, crops.value))
+        return _moved(x, block_shape, crops, "crops", self._shape)
 
     @staticmethod
     def _shape(x: Shape, block: Array, crops: Array) -> Shape:
