@@ -13,9 +13,10 @@ from itertools import pairwise
 from .kernel import Kernel
 from .math import (
     LARGE,
-    ROUND_BITS,
+    LN2_WIDE,
     ROUND_WIDE,
     bits_of,
+    expm1,
     of_quarter,
     polynomial,
     power_of_two,
@@ -27,33 +28,8 @@ from .types import F64, I32, I64
 from .value import Val
 from .wide_math import MANTISSA, ROOT, first_quadrant_angle
 
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-"""log(2) in two parts, the first with 33 bits, so that its product with an exponent is exact."""
-_EXPM1 = tuple(1 / math.factorial(n) for n in range(2, 15))
 _LOG = tuple(1 / n for n in range(3, 25, 2))
 """The terms of `log((1 + s) / (1 - s)) = 2 · (s + s³/3 + ...)` after the first."""
-
-
-def exp(k: Kernel, x: Val) -> Val:
-    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
-    p, n = _reduced(k, x.like(-746.0).max(x.like(710.0).min(x)))
-    half = n >> 1
-    return (p + 1.0) * power_of_two(half) * power_of_two(n - half)
-
-
-def expm1(k: Kernel, x: Val) -> Val:
-    """`exp(x) - 1`, within 3 ulp for `x` in [-700, 709)."""
-    p, n = _reduced(k, x.like(-700.0).max(x.like(709.0).min(x)))
-    scale = power_of_two(n)
-    return k.fma(p, scale, scale - 1.0)
-
-
-def _reduced(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """`exp(r) - 1`, where `r` is `x` less the nearest multiple of log(2), and that multiple."""
-    shifted = k.fma(x, x.like(1 / math.log(2)), x.like(ROUND_WIDE))
-    whole = shifted - ROUND_WIDE
-    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    return k.fma(polynomial(k, r, _EXPM1) * r, r, r), bits_of(shifted) - ROUND_BITS
 
 
 def log(k: Kernel, x: Val) -> Val:
@@ -65,8 +41,9 @@ def log(k: Kernel, x: Val) -> Val:
     s = (m - 1.0) / (m + 1.0)
     square = s * s
     twice = s + s
-    tail = k.fma(exponent, x.like(_LN2_LOW), twice * square * polynomial(k, square, _LOG))
-    near = k.fma(exponent, x.like(_LN2_HIGH), twice + tail)
+    high, low = LN2_WIDE
+    tail = k.fma(exponent, x.like(low), twice * square * polynomial(k, square, _LOG))
+    near = k.fma(exponent, x.like(high), twice + tail)
     infinite = x.like(math.inf)
     kept = (x < infinite).select(near, x)
     return x.eq(0.0).select(-infinite, (x < 0.0).select(x.like(math.nan), kept))
@@ -77,11 +54,6 @@ def tanh(k: Kernel, x: Val) -> Val:
     size = x.call("fabs")
     e = expm1(k, x.like(44.0).min(size + size))
     return signed_as(e / (e + 2.0), x)
-
-
-def logistic(k: Kernel, x: Val) -> Val:
-    """`1 / (1 + exp(-x))`, within 4 ulp."""
-    return x.like(1.0) / (exp(k, -x) + 1.0)
 
 
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)

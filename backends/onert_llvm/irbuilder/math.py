@@ -1,4 +1,5 @@
-"""Functions of float32 lanes; their error bounds are tested against float64. What is exact is for float64 lanes too.
+"""Functions of float32 lanes; their error bounds are tested against float64. What is exact, and what follows from the
+exponential, is for float64 lanes too.
 
 An `ulp` is the distance between neighbouring float32 numbers at the result; the bounds hold for results in the normal
 range, and results below it may be zero. NaN gives NaN. The polynomials are our own minimax fits on the reduced range,
@@ -9,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import factorial
+
+from attrs import frozen
 
 from .kernel import Kernel, Var
 from .text import constant
@@ -24,8 +28,12 @@ ROUND_WIDE, ROUND_BITS = 6755399441055744.0, 0x4338000000000000
 _CONVERTS = ("x86_64", "aarch64", "riscv64")
 """Architectures with an instruction that converts to the nearest integer; others would call libm."""
 
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+_LN2_HIGH, _LN2_LOW = _LN2 = 0.693359375, -2.12194440e-4
+LN2_WIDE = 0.6931471803691238, 1.9082149292705877e-10
+"""log(2) in two parts, so that the product of the first with an exponent is exact; in float64 it has 33 bits."""
 _EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
+_EXP_WIDE = tuple(1 / factorial(n) for n in range(2, 15))
+"""`(exp(r) - 1 - r) / r²` for `|r|` up to log(2) / 2."""
 _LOG = (
     0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219552278518677,
     -0.1240558922290802, 0.11888162791728973, -0.11675651371479034, 0.0674663856625557,
@@ -68,6 +76,24 @@ _TWO_OVER_PI = (0x0517CC1B727220A9, 0x4FE13ABE8FA9A6EE, 0x06DB14ACC9E21C82, 0x0F
 _SIN = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 _COS = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 """Taylor series after the first term; their error on [-pi/4, pi/4] is below 2**-33."""
+
+
+@frozen(eq=False)
+class _Exponential:
+    """Of an element type: the `ends` beyond which `exp` is infinite or zero, the `near` ends of `expm1`, the number
+    whose addition rounds to integers, the parts of log(2), and the polynomial."""
+
+    ends: tuple[float, float]
+    near: tuple[float, float]
+    round: float
+    parts: tuple[float, float]
+    series: tuple[float, ...]
+
+
+_EXPONENTIALS = {
+    32: _Exponential((-104.0, 89.0), (-87.0, 88.0), _ROUND, _LN2, _EXP),
+    64: _Exponential((-746.0, 710.0), (-700.0, 709.0), ROUND_WIDE, LN2_WIDE, _EXP_WIDE),
+}
 
 
 def floor(k: Kernel, x: Val) -> Val:
@@ -126,27 +152,30 @@ def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
 
 def exp(k: Kernel, x: Val) -> Val:
     """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
-    p, whole, n = _reduced(k, x.like(-104.0).max(x.like(89.0).min(x)))
+    p, whole, n = _reduced(k, x, _EXPONENTIALS[x.type.width].ends)
     p = p + 1.0
-    if k.isa.vector_bytes == 64 and x.lanes == 16:
+    if k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32:
         return _scaled_at_once(p, whole)
     half = n >> 1
     return p * power_of_two(half) * power_of_two(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
-    """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88)."""
-    p, _, n = _reduced(k, x.like(-87.0).max(x.like(88.0).min(x)))
+    """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88), in float64 in [-700, 709)."""
+    p, _, n = _reduced(k, x, _EXPONENTIALS[x.type.width].near)
     scale = power_of_two(n)
     return k.fma(p, scale, scale - 1.0)
 
 
-def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
-    """`exp(r) - 1`, where `r` is `x` less the nearest multiple of log(2), and that multiple as float and integer."""
-    shifted = k.fma(x, x.like(1.4426950408889634), x.like(_ROUND))
-    whole = shifted - _ROUND
-    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    return k.fma(polynomial(k, r, _EXP) * r, r, r), whole, bits_of(shifted) - bits_of(x.like(_ROUND))
+def _reduced(k: Kernel, x: Val, ends: tuple[float, float]) -> tuple[Val, Val, Val]:
+    """`exp(r) - 1`, where `r` is `x` within `ends` less the nearest multiple of log(2), and that multiple as float and
+    integer."""
+    how, (least, most) = _EXPONENTIALS[x.type.width], ends
+    x = x.like(least).max(x.like(most).min(x))
+    shifted, (high, low) = k.fma(x, x.like(1.4426950408889634), x.like(how.round)), how.parts
+    whole = shifted - how.round
+    r = k.fma(whole, x.like(-low), k.fma(whole, x.like(-high), x))
+    return k.fma(polynomial(k, r, how.series) * r, r, r), whole, bits_of(shifted) - bits_of(x.like(how.round))
 
 
 def _scaled_at_once(p: Val, whole: Val) -> Val:

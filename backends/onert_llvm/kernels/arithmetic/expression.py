@@ -262,17 +262,11 @@ _DOUBLE: dict[Fn, Callable[..., Val]] = {
     Fn.FMOD: dm.fmod,
     Fn.POW: dm.power,
     Fn.ATAN2: dm.atan2,
-    Fn.EXP: dm.exp,
     Fn.LOG: dm.log,
     Fn.SIN: dm.sin,
     Fn.COS: dm.cos,
     Fn.ERF: dm.erf,
-    Fn.ELU: lambda k, a: (a < 0.0).select(dm.expm1(k, a), a),
     Fn.TANH: dm.tanh,
-    Fn.LOGISTIC: dm.logistic,
-    Fn.FLOOR: vm.floor,
-    Fn.CEIL: vm.ceil,
-    Fn.ROUND: vm.round_even,
 }
 """Functions whose code differs for float64."""
 
