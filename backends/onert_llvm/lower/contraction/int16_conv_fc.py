@@ -13,7 +13,6 @@ from onert.ir import Array, CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
@@ -25,12 +24,12 @@ from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.target.isa import Dot, Isa
 
 from . import int16_filters
-from .conv_geometry import Plane, plane, rows_of, windows_of
+from .conv_geometry import Plane, rows_of, windows_of
 from .depthwise import repeated, sliding
 from .int8_filters import stored
 from .int8_gemm import ByteProduct, byte_product
 from .int16_filters import Parameters
-from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
+from .quantized_layer import Layer, depthwise, emit_sliding, groups, layer_of, why_no_form
 
 MOST_TAPS = 64
 """The most elements of a depthwise window; its code is unrolled."""
@@ -108,31 +107,18 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution: a plain one for a single channel; a depth multiplier repeats input channels."""
-    at, _, op = lowering.single(operations, DepthwiseConv2D)
-    layer = layer_of(lowering, operations, Parameters)
-    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
-    _, kh, kw, n = layer.filter.values.shape
-    if c == 1:
-        convolve(lowering, *single_channel(lowering, layer, op))
-        return
-    geometry = plane(op, (*image, n), (1, kh, kw, n), result)
+    """A depthwise convolution."""
+    depthwise(lowering, operations, Parameters, convolve, _slide)
+
+
+def _slide(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> None:
+    n = geometry.channels
     path, picture = sliding(geometry, lowering.isa)
     places = channel_order(n, 0, lowering.isa)
     own = places[places < n]
     scaling, columns = layer.outputs.scaled(lowering, own, len(own))
-    weights = layer.filter.values.reshape(kh, kw, n)
-    source, reads, touched = repeated(lowering, at, layer.source, n // c)
-    slots: dict[str, Slot] = {
-        **picture,
-        **columns,
-        "w": lowering.constant(pack_depthwise(weights, places, lowering.isa, _PAIR)),
-        "c": lowering.operand(layer.result),
-        "channels": n,
-        "ldc": n,
-        "input": source,
-        "zero": layer.padding(lowering, n),
-    }
-    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
+    weights = layer.filter.values.reshape(*geometry.window, n)
+    packed = lowering.constant(pack_depthwise(weights, places, lowering.isa, _PAIR))
+    source = repeated(lowering, layer.operation, layer.source, n // lowering.shape(layer.source)[-1])
     algorithm = DepthwiseIntegers(path, requantize=scaling)
-    lowering.emit(at, algorithm, slots, tiles, reads, (layer.result,), flops, touched)
+    emit_sliding(lowering, layer, geometry, algorithm, {**picture, **columns, "w": packed}, source)

@@ -14,7 +14,7 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.symbolic.trace import is_symbolic
-from onert_llvm.command.command import Access, Slot
+from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
@@ -29,13 +29,13 @@ from onert_llvm.schedule.depthwise import registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.target.isa import Lookup
 
-from . import int8_filters
-from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
+from . import int8_filters, quantized_layer
+from .conv_geometry import MOST_PATCH_BYTES, Plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
 from .direct import byte_groups
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots, widens
-from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
+from .quantized_layer import Layer, MakeOutputs, emit_sliding, groups, layer_of, why_no_form
 from .small import layers
 from .winograd import byte_layers
 
@@ -208,18 +208,15 @@ def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOut
 
 
 def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
-    """A depthwise convolution: a plain one for a single channel; a depth multiplier repeats input channels."""
-    _, _, op = lowering.first(operations, DepthwiseConv2D)
-    layer = layer_of(lowering, operations, make)
-    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
-    _, kh, kw, n = layer.filter.values.shape
-    if c == 1:
-        convolve(lowering, *single_channel(lowering, layer, op))
-        return
+    """A depthwise convolution."""
+    quantized_layer.depthwise(lowering, operations, make, convolve, _slide)
+
+
+def _slide(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
+    (kh, kw), n, c = geometry.window, geometry.channels, lowering.shape(layer.source)[-1]
     if layers.fits(lowering, layer):
-        layers.depthwise(lowering, layer, plane(op, (*image, c), (1, kh, kw, n), result), n // c)
+        layers.depthwise(lowering, layer, evolve(geometry, channels=c), n // c)
         return
-    geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     path, picture = sliding(geometry, lowering.isa)
     wide = registers_together(lowering.isa, lowering.compact)
     places = channel_order(n, wide, lowering.isa)
@@ -230,34 +227,25 @@ def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[O
     taps = Filter(weights, zero) if again is None else Filter(again.whole, 0)
     columns, how = layer.outputs.scaled(lowering, taps.ordered(taps.values.reshape(-1, 1, n)), slice(None), places)
     packed = weights if again is None else again.bytes
-    repeated = _repeated(lowering, layer, n // c) if n > c else None
-    slots: dict[str, Slot] = {
+    slots = {
         **picture,
         **columns,
         "w": lowering.deferred_constant(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group, wide)),
-        "c": lowering.operand(layer.result),
-        "channels": n,
-        "ldc": n,
-        "input": lowering.operand(layer.source) if repeated is None else repeated.pointer,
-        "zero": layer.padding(lowering, n),
     }
-    lowering.emit(
-        operations[0],
-        DepthwiseIntegers(path, wide, layer.outputs.signed, how),
-        slots,
-        geometry.images * geometry.out[0],
-        (layer.source,),
-        (layer.result,),
-        2 * geometry.rows * kh * kw * n,
-        () if repeated is None else (repeated,),
-    )
+    algorithm = DepthwiseIntegers(path, wide, layer.outputs.signed, how)
+    emit_sliding(lowering, layer, geometry, algorithm, slots, _repeated(lowering, layer, n // c))
 
 
 lower_convolution, lower_fully_connected, lower_depthwise = map(_with_chain, (convolution, fully_connected, depthwise))
 
 
-def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:
-    """The input with each channel repeated as often as it has filters, as memory to read."""
+def _repeated(
+    lowering: Lowering, layer: Layer[Outputs], times: int
+) -> tuple[Pointer, tuple[int, ...], tuple[Access, ...]]:
+    """The input with each channel repeated: its pointer, and the operands and scratch memory that it reads."""
+    if times == 1:
+        return lowering.operand(layer.source), (layer.source,), ()
     shape = lowering.shape(layer.source)
     (room,) = lowering.scratch(math.prod(shape) * times)
-    return repeat_bytes(lowering, layer.operation, layer.source, room, shape, times)
+    found = repeat_bytes(lowering, layer.operation, layer.source, room, shape, times)
+    return found.pointer, (), (found,)

@@ -130,9 +130,38 @@ def groups(
         yield evolve(layer, filter=layer.filter.ordered(values), part=part, first=first * inner), geometry
 
 
-def single_channel(lowering: Lowering, layer: Layer[OutputsT], op: DepthwiseConv2D) -> tuple[Layer[OutputsT], Plane]:
-    """A single-channel depthwise convolution as a plain convolution, and its windows."""
+def depthwise(
+    lowering: Lowering,
+    operations: Sequence[int],
+    make: MakeOutputs[OutputsT],
+    convolve: Callable[[Lowering, Layer[OutputsT], Plane], None],
+    slide: Callable[[Lowering, Layer[OutputsT], Plane], None],
+) -> None:
+    """A depthwise convolution: `convolve` emits one of a single channel as a plain one, `slide` any other, whose input
+    has each channel repeated for its filters.
+    """
+    _, _, op = lowering.first(operations, DepthwiseConv2D)
+    layer = layer_of(lowering, operations, make)
+    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, height, width, n = layer.filter.values.shape
-    own = layer.filter.ordered(layer.filter.values.reshape(height, width, 1, n))
-    shapes = lowering.shape(layer.source), (n, height, width, 1), lowering.shape(layer.result)
-    return evolve(layer, filter=own), plane(op, *shapes)
+    if c == 1:
+        own = layer.filter.ordered(layer.filter.values.reshape(height, width, 1, n))
+        convolve(lowering, evolve(layer, filter=own), plane(op, (*image, c), (n, height, width, 1), result))
+    else:
+        slide(lowering, layer, plane(op, (*image, n), (1, height, width, n), result))
+
+
+def emit_sliding(
+    lowering: Lowering,
+    layer: Layer[OutputsT],
+    geometry: Plane,
+    algorithm: Algorithm,
+    slots: dict[str, Slot],
+    source: tuple[Pointer, tuple[int, ...], tuple[Access, ...]],
+) -> None:
+    """Emit a depthwise convolution of `source`: a pointer, and the operands and other memory that it reads."""
+    (place, reads, touched), n = source, geometry.channels
+    zero, result = layer.padding(lowering, n), lowering.operand(layer.result)
+    slots = {**slots, "c": result, "channels": n, "ldc": n, "input": place, "zero": zero}
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * geometry.taps * n
+    lowering.emit(layer.operation, algorithm, slots, tiles, reads, (layer.result,), flops, touched)
