@@ -119,14 +119,8 @@ class _Inliner:
         self.numbers.update({(model, index, old): new for old, new in number.items()})
         for operation in graph.operations:
             inlined = _calling(operation, self.called[model])
-            self.operations.append(
-                evolve(
-                    inlined,
-                    inputs=tuple(None if i is None else number[i] for i in operation.inputs),
-                    outputs=tuple(number[o] for o in operation.outputs),
-                    location=f"{self.title(model)}: {operation}",
-                )
-            )
+            where = f"{self.title(model)}: {operation}"
+            self.operations.append(evolve(inlined.with_operands(number.__getitem__), location=where))
         self.state += [StateUpdate(number[u.variable], number[u.source]) for u in graph.state]
 
     def add(self, operand: Operand) -> int:

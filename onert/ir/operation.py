@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .op import Op
 from .value import Value
@@ -29,6 +30,14 @@ class Operation(Value):
         if None not in self.inputs:
             return cast(tuple[int, ...], self.inputs)
         return tuple(i for i in self.inputs if i is not None)
+
+    def with_inputs(self, other: Callable[[int], int]) -> Operation:
+        """The operation with the `other` operand in place of each input."""
+        return evolve(self, inputs=tuple([None if i is None else other(i) for i in self.inputs]))
+
+    def with_operands(self, other: Callable[[int], int]) -> Operation:
+        """The same in place of each output too."""
+        return evolve(self.with_inputs(other), outputs=tuple(map(other, self.outputs)))
 
     def __str__(self) -> str:
         return self.location or self.op.label

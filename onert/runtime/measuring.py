@@ -165,13 +165,7 @@ def _alone(subgraph: Subgraph, operation: Operation) -> Subgraph:
     operands = tuple(evolve(subgraph.operands[operand], variable=False) for operand in number)
     return Subgraph(
         operands,
-        (
-            evolve(
-                operation,
-                inputs=tuple(None if i is None else number[i] for i in operation.inputs),
-                outputs=tuple(number[o] for o in operation.outputs),
-            ),
-        ),
+        (operation.with_operands(number.__getitem__),),
         tuple(dict.fromkeys(number[i] for i in operation.used if not subgraph.operands[i].is_constant)),
         tuple(number[o] for o in operation.outputs),
     )

@@ -54,8 +54,7 @@ def with_constants(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
         constants[operand] = edit.operand(Operand(graph.type(operand), data=data))
     for at, operation in enumerate(graph.operations):
         if not constants.keys().isdisjoint(operation.used):
-            inputs = tuple(None if i is None else constants.get(i, i) for i in operation.inputs)
-            edit.replace(at, evolve(operation, inputs=inputs))
+            edit.replace(at, operation.with_inputs(lambda i: constants.get(i, i)))
     return edit.done()
 
 
@@ -101,15 +100,7 @@ def inlined(graph: Subgraph, calls: Mapping[int, Inlined]) -> Subgraph:
         number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
         edit.replace(
             at,
-            *(
-                evolve(
-                    o,
-                    inputs=tuple(None if i is None else number[i] for i in o.inputs),
-                    outputs=tuple(number[i] for i in o.outputs),
-                    location=f"{o} in {operation}",
-                )
-                for o in called.operations
-            ),
+            *(evolve(o.with_operands(number.__getitem__), location=f"{o} in {operation}") for o in called.operations),
         )
         for result, output in zip(operation.outputs, called.outputs, strict=True):
             edit.redirect(result, number[output])

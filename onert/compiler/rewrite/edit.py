@@ -72,13 +72,7 @@ class Edit:
         for result, output in aliases:
             self.redirect(result, number[output])
         inlined = (
-            evolve(
-                each,
-                inputs=tuple(None if i is None else number[i] for i in each.inputs),
-                outputs=tuple(number[i] for i in each.outputs),
-                location=operation.location,
-            )
-            for each in graph.operations
+            evolve(each.with_operands(number.__getitem__), location=operation.location) for each in graph.operations
         )
         self.replace(at, *inlined)
 
@@ -118,8 +112,8 @@ class Edit:
         return found + self._inserted.get(len(self.subgraph.operations), [])
 
     def _redirect(self, operation: Operation) -> Operation:
-        inputs = tuple(None if i is None else self._target(i) for i in operation.inputs)
-        return operation if inputs == operation.inputs else evolve(operation, inputs=inputs)
+        found = operation.with_inputs(self._target)
+        return operation if found.inputs == operation.inputs else found
 
     def _target(self, operand: int) -> int:
         passed = []
@@ -149,14 +143,7 @@ def renumbered(subgraph: Subgraph, number: Mapping[int, int], operands: tuple[Op
     return evolve(
         subgraph,
         operands=operands,
-        operations=tuple(
-            evolve(
-                operation,
-                inputs=tuple(None if i is None else number[i] for i in operation.inputs),
-                outputs=tuple(number[o] for o in operation.outputs),
-            )
-            for operation in subgraph.operations
-        ),
+        operations=tuple(operation.with_operands(number.__getitem__) for operation in subgraph.operations),
         inputs=tuple(number[i] for i in subgraph.inputs),
         outputs=tuple(number[o] for o in subgraph.outputs),
         state=tuple(StateUpdate(number[u.variable], number[u.source]) for u in subgraph.state),

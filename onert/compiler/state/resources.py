@@ -98,8 +98,7 @@ class _Conversion(ByIdentity):
             for handle in operation.used:
                 if handle in self.handles:
                     raise CompileError(f"{operation} reads the handle of variable {self.handles[handle][1]!r}")
-            inputs = tuple(None if i is None else self._replaced(i) for i in operation.inputs)
-            self.operations.append(evolve(operation, inputs=inputs))
+            self.operations.append(operation.with_inputs(self._replaced))
 
     def _replaced(self, operand: int) -> int:
         return self.replacements.get(operand, operand)

@@ -112,6 +112,13 @@ class Node:
     attributes: Mapping[str, Attribute]
     overload: str = ""
 
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs nested in its attributes."""
+        contents = (each.content for each in self.attributes.values())
+        listed = (content if isinstance(content, tuple) else (content,) for content in contents)
+        return [graph for graphs in listed for graph in graphs if isinstance(graph, Graph)]
+
 
 @frozen(eq=False)
 class Graph:

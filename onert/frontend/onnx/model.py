@@ -117,8 +117,5 @@ def _all(nodes: Sequence[Node]) -> Iterator[Node]:
     """Yield the nodes and those of their nested graphs."""
     for node in nodes:
         yield node
-        for attribute in node.attributes.values():
-            found = attribute.content if isinstance(attribute.content, tuple) else (attribute.content,)
-            for graph in found:
-                if isinstance(graph, Graph):
-                    yield from _all(graph.nodes)
+        for graph in node.graphs:
+            yield from _all(graph.nodes)

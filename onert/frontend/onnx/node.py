@@ -264,11 +264,8 @@ def _read(node: messages.Node, steps: Budget) -> Iterator[str]:
     """Yield the names that a node reads, including those that its nested graphs read from outside."""
     steps.spend(1, "sorting its nodes")
     yield from node.inputs
-    for attribute in node.attributes.values():
-        found = attribute.content if isinstance(attribute.content, tuple) else (attribute.content,)
-        for graph in found:
-            if isinstance(graph, Graph):
-                own = {name for each in graph.nodes for name in each.outputs}
-                own |= {declared.name for declared in graph.inputs} | {tensor.name for tensor in graph.initializers}
-                inner = (name for each in graph.nodes for name in _read(each, steps))
-                yield from {*inner, *(declared.name for declared in graph.outputs)} - own
+    for graph in node.graphs:
+        own = {name for each in graph.nodes for name in each.outputs}
+        own |= {declared.name for declared in graph.inputs} | {tensor.name for tensor in graph.initializers}
+        inner = (name for each in graph.nodes for name in _read(each, steps))
+        yield from {*inner, *(declared.name for declared in graph.outputs)} - own

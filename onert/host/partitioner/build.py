@@ -71,14 +71,7 @@ def sub_package(
     number = {old: new for new, old in enumerate(dict.fromkeys((*inputs, *used, *made)))}
     entry = Subgraph(
         tuple(evolve(whole.operands[old], signature_shape=None) for old in number),
-        tuple(
-            evolve(
-                whole.operations[at],
-                inputs=tuple(None if i is None else number[i] for i in whole.operations[at].inputs),
-                outputs=tuple(number[o] for o in whole.operations[at].outputs),
-            )
-            for at in operations
-        ),
+        tuple(whole.operations[at].with_operands(number.__getitem__) for at in operations),
         tuple(number[i] for i in inputs),
         tuple(number[o] for o in outputs),
         name,

@@ -106,11 +106,10 @@ def _without_permutes(graph: Subgraph) -> tuple[Subgraph, Mapping[int, int]]:
     def now(operand: int) -> int:
         return same.get(operand, operand)
 
-    operations = (evolve(o, inputs=tuple(None if i is None else now(i) for i in o.inputs)) for o in left)
     return (
         evolve(
             graph,
-            operations=tuple(operations),
+            operations=tuple(operation.with_inputs(now) for operation in left),
             outputs=tuple(map(now, graph.outputs)),
             state=tuple(StateUpdate(u.variable, now(u.source)) for u in graph.state),
         ),

@@ -215,14 +215,7 @@ class Bounding:
             else:
                 number[result] = out
                 self.types[out] = self.types[result]
-        operations[:] = (
-            evolve(
-                each,
-                inputs=tuple(None if i is None else number.get(i, i) for i in each.inputs),
-                outputs=tuple(number.get(o, o) for o in each.outputs),
-            )
-            for each in operations
-        )
+        operations[:] = (each.with_operands(lambda i: number.get(i, i)) for each in operations)
         return True
 
     def _rewritten(

@@ -87,11 +87,17 @@ def _stash(node: Node) -> DType:
     return node.element_type("stash_type", DType.FLOAT32)
 
 
-def _layer(node: Node) -> tuple[int, ...]:
+def _rows(node: Node) -> tuple[int, range, DType]:
+    """The first input in the type of its statistics, the axes to normalise, and its own type."""
     d, x = node.draft, node.input(0)
     rank, dtype = require_rank(d, x, 1), d.type(x).dtype
     axes = range(normalize_axis(node.integer("axis", -1), rank), rank)
     wide = cast(d, x, _stash(node)) if dtype is not DType.FLOAT64 else x
+    return wide, axes, dtype
+
+
+def _layer(node: Node) -> tuple[int, ...]:
+    d, (wide, axes, dtype) = node.draft, _rows(node)
     found, mean, inverse = standardized(d, wide, axes, node.number("epsilon", 1e-5))
     out = binary(d, MUL, cast(d, found, dtype), node.input(1))
     out = binary(d, ADD, out, node.input(2)) if node.has(2) else out
@@ -99,10 +105,7 @@ def _layer(node: Node) -> tuple[int, ...]:
 
 
 def _rms(node: Node) -> int:
-    d, x = node.draft, node.input(0)
-    rank, dtype = require_rank(d, x, 1), d.type(x).dtype
-    axes = range(normalize_axis(node.integer("axis", -1), rank), rank)
-    wide = cast(d, x, _stash(node)) if dtype is not DType.FLOAT64 else x
+    d, (wide, axes, dtype) = node.draft, _rows(node)
     squares = mean_of(d, d.add(Unary(UnaryKind.SQUARE), wide), axes)
     inverse = d.add(Unary(UnaryKind.RSQRT), binary(d, ADD, squares, like(d, squares, node.number("epsilon", 1e-5))))
     return binary(d, MUL, cast(d, binary(d, MUL, wide, inverse), dtype), node.input(1))
