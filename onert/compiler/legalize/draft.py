@@ -32,6 +32,14 @@ _SMALL = 1 << 10
 """Folded constants may have this many elements even if they are computed from fewer."""
 
 
+def layer_operands(operands: Sequence[int | None]) -> tuple[int, int, int | None]:
+    """The input of a layer, its weights, and its bias if it has one."""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    return x, weight, bias
+
+
 class Draft(Builder):
     """A graph under construction, with short methods for what decompositions need most."""
 

@@ -17,7 +17,7 @@ from onert.ir.ops.stablehlo.products import HloDotGeneral
 from onert.ir.shape import static
 
 from .decomposition import Decomposition, only_float32, only_floats
-from .draft import Draft
+from .draft import Draft, layer_operands
 from .real_sums import REAL_SUMS
 
 EXACT_TERMS = (1 << 24) // (1 << 14)
@@ -144,9 +144,7 @@ def _why_no_product(op: FullyConnected, types: CallTypes) -> str | None:
 
 def _rows_product(d: Draft, op: FullyConnected, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Add(BatchMatMul(Reshape(x), Transpose(weight)), bias), followed by the activation"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = layer_operands(operands)
     outputs, features = d.shape(weight)
     rows = d.reshaped(x, math.prod(d.shape(x)) // features, features)
     out = d.add(BatchMatMul(), rows, d.transposed(weight, (1, 0)))

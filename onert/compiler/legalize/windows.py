@@ -28,7 +28,7 @@ from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.shape import static
 
 from .decomposition import Decomposition, only_floats
-from .draft import Draft
+from .draft import Draft, layer_operands
 from .hlo.shapes import padded
 
 _MOST_ELEMENTS = 1 << 24
@@ -104,9 +104,7 @@ def _why_not_convolved(op: Conv2D, types: CallTypes) -> str | None:
 
 def _convolved(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Add(FullyConnected(Reshape(Gather(Pad(x))), weight), bias)"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = layer_operands(operands)
     batch, rows, columns, filters = static(types.output.shape)
     height, width, channels = d.shape(weight)[1:]
     terms = _gathered(d, x, dilated_windows(op, height, width), 0)
@@ -128,9 +126,7 @@ def _why_not_groups(op: Conv2D, types: CallTypes) -> str | None:
 
 def _group_by_group(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Concat(Conv2D(Slice(x), Slice(weight), Slice(bias)) ..)"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = layer_operands(operands)
     groups, (filters, *sizes), found = _groups(types), d.shape(weight), []
     group_filters = filters // groups
     for group in range(groups):
@@ -151,9 +147,7 @@ def _why_not_by_channels(op: DepthwiseConv2D, types: CallTypes) -> str | None:
 
 def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Add(Mul(StridedSlice(Pad(x)), weight) .., bias), one window element after the other for all windows"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = layer_operands(operands)
     (batch, rows, columns, outputs), channels = static(types.output.shape), d.shape(x)[3]
     height, width = _size(op, types)
     windows = dilated_windows(op, height, width)
@@ -220,9 +214,7 @@ def _why_not_planes(op: Conv3D, types: CallTypes) -> str | None:
 
 def _planes(d: Draft, op: Conv3D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Add(Conv2D(Gather(Pad(x)), weight) .., bias), one plane of all windows after the other"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = layer_operands(operands)
     (batch, depth, *plane, outputs), (taps, *rest) = static(types.output.shape), d.shape(weight)
     window, inputs = Window(taps, *op.steps[0], op.padding.along(0)), d.shape(x)[1]
     before, reach = window.before(inputs), (depth - 1) * window.stride + window.extent

@@ -63,10 +63,7 @@ class InnerGraphRules(Value):
 
     def loop(self, lowering: Lowering, operations: Sequence[int]) -> None:
         """A loop. Its state is stored where its results are; what never changes is read in place."""
-        (at,) = operations
-        operation = lowering.operation(at)
-        op = operation.op
-        assert isinstance(op, Loop)
+        at, operation, op = lowering.single(operations, Loop)
         stays = [i == o for i, o in zip(op.body.inputs, op.body.outputs, strict=True)]
         states: list[Pointer] = []
         for given, result, same in zip(operation.used, operation.outputs, stays, strict=True):
@@ -104,10 +101,7 @@ class InnerGraphRules(Value):
 
     def branch(self, lowering: Lowering, operations: Sequence[int]) -> None:
         """A branch. Both sides read the operands and write the results in place."""
-        (at,) = operations
-        operation = lowering.operation(at)
-        op = operation.op
-        assert isinstance(op, Branch)
+        at, operation, op = lowering.single(operations, Branch)
         condition, *given = operation.used
         programs: list[Commands] = []
         size = 0

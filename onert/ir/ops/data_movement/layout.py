@@ -41,8 +41,9 @@ def _order(permutation: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return order
 
 
-def _block(size: int) -> None:
+def _require_image(x: TensorType, size: int) -> None:
     require(size >= 1, f"block_size is {size}, expected at least 1")
+    require(x.rank == 4, f"x has rank {x.rank}, expected 4")
 
 
 def _parts(d: Dim, by: int, what: str) -> Dim:
@@ -63,8 +64,7 @@ class SpaceToDepth(OnStored):
     block_size: int
 
     def infer(self, x: TensorType) -> TensorType:
-        _block(self.block_size)
-        require(x.rank == 4, f"x has rank {x.rank}, expected 4")
+        _require_image(x, self.block_size)
         n, h, w, c = x.shape
         b = self.block_size
         return x.result((n, _parts(h, b, "the height"), _parts(w, b, "the width"), shapes.times(c, b * b)))
@@ -86,8 +86,7 @@ class DepthToSpace(OnStored):
     block_size: int
 
     def infer(self, x: TensorType) -> TensorType:
-        _block(self.block_size)
-        require(x.rank == 4, f"x has rank {x.rank}, expected 4")
+        _require_image(x, self.block_size)
         n, h, w, c = x.shape
         b = self.block_size
         return x.result((n, shapes.times(h, b), shapes.times(w, b), _parts(c, b * b, "the number of channels")))

@@ -55,9 +55,7 @@ class ResizeBilinear(Op):
 
     def positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
         """For each output along an axis, the inputs before and after it, and its distance from the first."""
-        scale = np.float32(inputs) / np.float32(count)
-        if self.align_corners and count > 1:
-            scale = np.float32(inputs - 1) / np.float32(count - 1)
+        scale = _scale(inputs, count, self.align_corners)
         at = np.arange(count, dtype=np.float32)
         at = (at + np.float32(0.5)) * scale - np.float32(0.5) if self.half_pixel_centers else at * scale
         low = np.maximum(np.floor(at).astype(np.int64), 0)
@@ -124,9 +122,7 @@ class ResizeNearestNeighbor(Op):
 
     def nearest(self, count: int, inputs: int) -> Array:
         """The index of the input for each of `count` outputs along an axis of `inputs`."""
-        scale = np.float32(inputs) / np.float32(count)
-        if self.align_corners and count > 1:
-            scale = np.float32(inputs - 1) / np.float32(count - 1)
+        scale = _scale(inputs, count, self.align_corners)
         at = np.arange(count, dtype=np.float32)
         at = (at + np.float32(0.5)) * scale if self.half_pixel_centers else at * scale
         whole = round_half_away(at) if self.align_corners else np.floor(at)
@@ -187,6 +183,13 @@ def resized(x: TensorType, size: TensorType) -> Shape:
 def _require_extent(name: str, before: Dim, after: int) -> None:
     require(after >= 1, f"new {name} is {after}, expected at least 1")
     require(before != 0, f"input has {name} 0, expected at least 1")
+
+
+def _scale(inputs: int, count: int, align_corners: bool) -> np.float32:
+    """The distance of neighbouring outputs along an axis, in inputs."""
+    if align_corners and count > 1:
+        return np.float32(inputs - 1) / np.float32(count - 1)
+    return np.float32(inputs) / np.float32(count)
 
 
 def _new_size(size: Array) -> tuple[int, int]:
