@@ -27,7 +27,7 @@ from .node import (
     Value,
     execution_order,
 )
-from .table import TABLE
+from .table import importer
 
 
 @define(eq=False)
@@ -256,8 +256,11 @@ def _import(node: Node) -> Results:
 
     Importers check what they read; an unforeseen exception is reported with the types of all inputs.
     """
+    found = importer(node.domain, node.op_type)
+    if found is None:
+        raise ModelError("has no implementation")
     try:
-        return TABLE[node.domain, node.op_type](node)
+        return found(node)
     except MISHAPS as error:
         given = [str(node.type(at)) if isinstance(each, int) else "none" for at, each in enumerate(node.inputs)]
         inputs = ", ".join(given) or "no inputs"

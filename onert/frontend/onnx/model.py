@@ -17,7 +17,7 @@ from .graph import Context, Scope, own_results
 from .messages import Columns, Graph, Model, Node, ValueDeclaration, columns, read_model
 from .node import NEWEST
 from .runtime_values import operand_of, value_of
-from .table import TABLE
+from .table import importer
 from .wire import Message, budget
 
 _UNPACKED = 256 << 20
@@ -106,7 +106,7 @@ def _require_known(model: Model, own: Collection[tuple[str, str, str]]) -> None:
         for at, node in enumerate(nodes):
             for n in _all((node,)):
                 key = n.domain, n.op_type
-                if (*key, n.overload) not in own and key not in TABLE:
+                if (*key, n.overload) not in own and importer(*key) is None:
                     first.setdefault(key, f"{place}node {at}")
     if first:
         listed = ", ".join(f"{d}.{op} ({at})" if d else f"{op} ({at})" for (d, op), at in sorted(first.items()))

@@ -242,9 +242,6 @@ Results = Value | tuple[Value | None, ...] | Fork | Splice
 Importer = Callable[[Node], Results]
 """Adds a node's operations to the draft, and returns its results. Raises ModelError or RuleError without the place."""
 
-Table = Mapping[tuple[str, str], Importer]
-"""Importers by domain (empty for ONNX's own) and operator."""
-
 
 def execution_order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
     """The nodes' indices in topological order, otherwise in file order. Names read by nested graphs count.

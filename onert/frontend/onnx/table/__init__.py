@@ -5,7 +5,7 @@ from __future__ import annotations
 from onert.frontend.families import Families
 from onert.frontend.onnx.node import Importer
 
-FAMILIES = (
+_OWN = (
     "elements.elementwise",
     "elements.activations",
     "elements.shapes",
@@ -32,6 +32,16 @@ FAMILIES = (
     "vision",
     "signal",
     "text",
+    "elements.experimental",
+    "microsoft.fused",
+)
+"""The files with operators of ONNX's own domain, those with the most common operators first."""
+TABLE: Families[str, Importer] = Families(__name__, _OWN)
+"""Importers of these operators."""
+
+_OTHERS = (
+    "layers.attention",
+    "text",
     "microsoft.fused",
     "microsoft.quantized",
     "microsoft.attention",
@@ -44,8 +54,11 @@ FAMILIES = (
     "learning.support_vectors",
     "learning.trees",
     "learning.training",
-    "elements.experimental",
 )
-"""The table files, those with the most common operators first."""
-TABLE: Families[tuple[str, str], Importer] = Families(__name__, FAMILIES)
+OTHERS: Families[tuple[str, str], Importer] = Families(__name__, _OTHERS, "OTHERS")
 """Importers by domain and operator."""
+
+
+def importer(domain: str, operator: str) -> Importer | None:
+    """The importer of an operator, if there is one; ONNX's own domain is empty."""
+    return OTHERS.get((domain, operator)) if domain else TABLE.get(operator)

@@ -392,5 +392,4 @@ def along(d: Draft, x: int, axis: int) -> int:
     return transpose(d, x, order)
 
 
-_IMPORTERS: dict[str, Importer] = {"If": _if, "Loop": _loop, "Scan": _scan}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"If": _if, "Loop": _loop, "Scan": _scan}

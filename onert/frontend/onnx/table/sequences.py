@@ -224,7 +224,7 @@ def _has_content(node: Node) -> Value:
     return d.constant(there, DType.BOOL)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "ConcatFromSequence": _concatenated,
     "Optional": _optional,
     "OptionalGetElement": _content,
@@ -238,4 +238,3 @@ _IMPORTERS: dict[str, Importer] = {
     "SequenceMap": _mapped,
     "SplitToSequence": _split,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -70,7 +70,7 @@ def _mel(node: Node) -> int:
     return node.draft.add(op, *(node.input(at) for at in range(5)))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "BlackmanWindow": _window(0.42, -0.5, 0.08),
     "DFT": _fourier,
     "HammingWindow": _window(25 / 46, -21 / 46),
@@ -78,4 +78,3 @@ _IMPORTERS: dict[str, Importer] = {
     "MelWeightMatrix": _mel,
     "STFT": _short_time,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -64,14 +64,11 @@ def _hashes(node: Node) -> int:
     return node.draft.add(op, node.input(0))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "RegexFullMatch": lambda node: node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0)),
     "StringConcat": lambda node: node.draft.add(StringConcat(), node.input(0), node.input(1)),
     "StringNormalizer": _normalized,
     "StringSplit": _split,
     "TfIdfVectorizer": _groups,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()} | {
-    (DOMAIN, "MurmurHash3"): _hashes,
-    (DOMAIN, "Tokenizer"): _tokens,
-}
+OTHERS: dict[tuple[str, str], Importer] = {(DOMAIN, "MurmurHash3"): _hashes, (DOMAIN, "Tokenizer"): _tokens}

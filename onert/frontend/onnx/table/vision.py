@@ -108,7 +108,7 @@ def _decoded(node: Node) -> int:
     return node.draft.add(ImageDecoder(pixels), reshape(node.draft, node.input(0), (None,)))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "AffineGrid": _affine_grid,
     "Col2Im": _from_columns,
     "DeformConv": _deformed,
@@ -118,4 +118,3 @@ _IMPORTERS: dict[str, Importer] = {
     "NonMaxSuppression": _boxes,
     "RoiAlign": _roi_align,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

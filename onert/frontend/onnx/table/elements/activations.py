@@ -183,7 +183,7 @@ def _dropout(node: Node) -> tuple[int, ...]:
     return x, mask if node.version >= 10 else cast(d, mask, d.type(x).dtype)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Celu": _celu,
     "Dropout": _dropout,
     "Elu": _elu,
@@ -204,4 +204,3 @@ _IMPORTERS: dict[str, Importer] = {
     "Swish": _swish,
     "ThresholdedRelu": _thresholded,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -185,9 +185,9 @@ _OTHERS: dict[str, Importer] = {
     "Where": lambda node: node.draft.add(Select(), node.input(0), node.input(1), node.input(2)),
 }
 TABLE = {
-    **{("", name): unary_importer(kind) for name, kind in _UNARY.items()},
-    **{("", name): binary_importer(kind) for name, kind in _BINARY.items()},
-    **{("", name): comparison_importer(kind) for name, kind in _COMPARISONS.items()},
-    **{("", name): variadic_importer(kind) for name, kind in _VARIADIC.items()},
-    **{("", name): importer for name, importer in _OTHERS.items()},
+    **{name: unary_importer(kind) for name, kind in _UNARY.items()},
+    **{name: binary_importer(kind) for name, kind in _BINARY.items()},
+    **{name: comparison_importer(kind) for name, kind in _COMPARISONS.items()},
+    **{name: variadic_importer(kind) for name, kind in _VARIADIC.items()},
+    **_OTHERS,
 }

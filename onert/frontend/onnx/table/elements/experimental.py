@@ -52,18 +52,17 @@ def _cropped(node: Node) -> int:
         raise ModelError(f"crops to rows {top} to {ends[0]} of {height} and columns {left} to {ends[1]} of {width}")
     d = node.draft
     parts = (x.operand, ints(d, (top, left)), ints(d, ends), ints(d, (2, 3)))
-    found = MOVEMENT["", "Slice"](evolve(node, inputs=parts, version=10))
+    found = MOVEMENT["Slice"](evolve(node, inputs=parts, version=10))
     assert isinstance(found, int)
     return found
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Affine": lambda node: (operand(node, 0) * node.number("alpha", 1.0) + node.number("beta")).operand,
     "Crop": _cropped,
-    "DynamicSlice": lambda node: MOVEMENT["", "Slice"](evolve(node, version=10)),
+    "DynamicSlice": lambda node: MOVEMENT["Slice"](evolve(node, version=10)),
     "ImageScaler": _scaled_picture,
     "ParametricSoftplus": _softplus,
     "Scale": lambda node: (operand(node, 0) * node.number("scale", 1.0)).operand,
     "ScaledTanh": _tanh,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

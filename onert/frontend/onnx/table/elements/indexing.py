@@ -165,7 +165,7 @@ def _unique(node: Node) -> tuple[int, ...]:
     return node.draft.add_many(UniqueSlices(axis, node.flag("sorted", default=True)), node.input(0))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Compress": _compress,
     "Gather": partial(_gather, Gather),
     "GatherElements": partial(_gather, GatherElements),
@@ -178,4 +178,3 @@ _IMPORTERS: dict[str, Importer] = {
     "Trilu": _triangle,
     "Unique": _unique,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

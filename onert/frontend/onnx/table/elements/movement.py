@@ -203,7 +203,7 @@ def _reverse_sequence(node: Node) -> int:
     return node.draft.add(op, node.input(0), node.input(1))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Concat": _concat,
     "DepthToSpace": _depth_to_space,
     "ReverseSequence": _reverse_sequence,
@@ -212,4 +212,3 @@ _IMPORTERS: dict[str, Importer] = {
     "Split": _split,
     "Transpose": _transpose,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

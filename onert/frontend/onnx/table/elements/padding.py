@@ -135,5 +135,4 @@ def _indices(x: Expression, axis: int, first: Expression, more: Expression, mode
     return within.at_most(period - within)
 
 
-_IMPORTERS: dict[str, Importer] = {"CenterCropPad": _cropped, "Pad": _pad}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"CenterCropPad": _cropped, "Pad": _pad}

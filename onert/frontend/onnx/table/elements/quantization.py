@@ -138,9 +138,8 @@ def saturated_real(d: Draft, x: int) -> int:
     return binary(d, BinaryKind.MINIMUM, x, like(d, x, 255))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "DequantizeLinear": _dequantize,
     "DynamicQuantizeLinear": _dynamic,
     "QuantizeLinear": _quantize,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -80,7 +80,7 @@ def dropout(node: Node, x: Expression, ratio: Expression, training: Expression) 
     return used, stays
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Bernoulli": _bernoulli,
     "Multinomial": _multinomial,
     "RandomNormal": partial(_of_shape, Distribution.NORMAL),
@@ -88,4 +88,3 @@ _IMPORTERS: dict[str, Importer] = {
     "RandomUniform": partial(_of_shape, Distribution.UNIFORM),
     "RandomUniformLike": partial(_like, Distribution.UNIFORM),
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

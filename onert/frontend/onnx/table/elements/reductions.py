@@ -153,7 +153,7 @@ def _top(node: Node) -> tuple[int, ...]:
 
 
 _SQUARE, _ABS = _unary(UnaryKind.SQUARE), _unary(UnaryKind.ABS)
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "ArgMax": partial(_arg, Extreme.MAX),
     "ArgMin": partial(_arg, Extreme.MIN),
     "CumProd": _product,
@@ -170,4 +170,3 @@ _IMPORTERS: dict[str, Importer] = {
     "ReduceSumSquare": partial(_reduction, Reduction.SUM, before=_SQUARE),
     "TopK": _top,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

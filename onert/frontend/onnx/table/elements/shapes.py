@@ -295,7 +295,7 @@ def _eye_like(node: Node) -> int:
     return d.constant(np.eye(high, wide, node.integer("k")).astype(dtype.numpy), dtype)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Cast": lambda node: _converted(node, node.element_type("to")),
     "CastLike": lambda node: _converted(node, node.type(1).dtype),
     "Constant": _constant,
@@ -312,4 +312,3 @@ _IMPORTERS: dict[str, Importer] = {
     "Tile": _tile,
     "Unsqueeze": _unsqueeze,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

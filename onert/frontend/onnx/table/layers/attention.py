@@ -266,9 +266,5 @@ def _rotary(node: Node) -> int:
     return (merge_heads(y) if flat else y).operand
 
 
-_IMPORTERS: dict[tuple[str, str], Importer] = {
-    ("", "Attention"): _attention,
-    ("", "RotaryEmbedding"): _rotary,
-    ("ai.onnx.preview", "FlexAttention"): _flex_attention,
-}
-TABLE = _IMPORTERS
+TABLE: dict[str, Importer] = {"Attention": _attention, "RotaryEmbedding": _rotary}
+OTHERS: dict[tuple[str, str], Importer] = {("ai.onnx.preview", "FlexAttention"): _flex_attention}

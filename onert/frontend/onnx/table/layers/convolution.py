@@ -330,5 +330,4 @@ def _transposed_margins(
     return found
 
 
-_IMPORTERS: dict[str, Importer] = {"Conv": _conv, "ConvTranspose": _transposed}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"Conv": _conv, "ConvTranspose": _transposed}

@@ -98,5 +98,4 @@ def _centred(node: Node, at: int, zero: int, dtype: DType) -> int:
     return binary(d, BinaryKind.SUB, x, offset)
 
 
-_IMPORTERS: dict[str, Importer] = {"ConvInteger": _conv_integer}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"ConvInteger": _conv_integer}

@@ -62,8 +62,7 @@ def _cross_entropy(node: Node) -> tuple[int, int]:
     return _loss(node, shares, target, _weight(node)).operand, shares.operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "NegativeLogLikelihoodLoss": _log_likelihood,
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -196,7 +196,7 @@ def _local_response(node: Node) -> int:
     return binary(d, DIV, x, binary(d, BinaryKind.POW, base, like(d, x, node.number("beta", 0.75))))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "BatchNormalization": _batch,
     "GroupNormalization": _group,
     "InstanceNormalization": _instance,
@@ -206,4 +206,3 @@ _IMPORTERS: dict[str, Importer] = {
     "MeanVarianceNormalization": _mean_variance,
     "RMSNormalization": _rms,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

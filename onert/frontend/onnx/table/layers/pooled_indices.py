@@ -102,9 +102,8 @@ def _einsum(node: Node) -> int:
     return node.draft.add(Einsum(f"{','.join(groups)}->{out}"), *(x.operand for x in operands))
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Det": lambda node: node.draft.add(Determinant(), node.input(0)),
     "Einsum": _einsum,
     "MaxUnpool": _unpooled,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -238,7 +238,7 @@ def _global_norm(node: Node) -> int:
     return root(d, d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, axes, DType.INT32)), p)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "AveragePool": _average,
     "GlobalAveragePool": partial(_global, Reduction.MEAN),
     "GlobalLpPool": _global_norm,
@@ -246,4 +246,3 @@ _IMPORTERS: dict[str, Importer] = {
     "LpPool": _norm,
     "MaxPool": _max,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -171,5 +171,4 @@ def _integers(node: Node) -> int:
     return matmul(d, x, y)
 
 
-_IMPORTERS: dict[str, Importer] = {"Gemm": _gemm, "MatMul": _matmul, "MatMulInteger": _integers}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"Gemm": _gemm, "MatMul": _matmul, "MatMulInteger": _integers}

@@ -38,7 +38,7 @@ def _matmul(node: Node) -> int:
 
     Scales and zero points of a may be per row, those of b per column.
     """
-    found = PRODUCTS["", "MatMulInteger"](_integer_node(node, 0, 3, 2, 5))
+    found = PRODUCTS["MatMulInteger"](_integer_node(node, 0, 3, 2, 5))
     if not isinstance(found, int):
         raise ModelError("the product is not a tensor")
     sums = Expression(node.draft, found)
@@ -65,5 +65,4 @@ def _convolution(node: Node) -> int:
     return requantize(sums, own * filters / scale, _as_scalar(operand(node, 7))).operand
 
 
-_IMPORTERS: dict[str, Importer] = {"QLinearConv": _convolution, "QLinearMatMul": _matmul}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"QLinearConv": _convolution, "QLinearMatMul": _matmul}

@@ -188,5 +188,4 @@ def _upsample(node: Node) -> int:
     return d.add(op, x) if along else x
 
 
-_IMPORTERS: dict[str, Importer] = {"Resize": _resize, "Upsample": _upsample}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"Resize": _resize, "Upsample": _upsample}

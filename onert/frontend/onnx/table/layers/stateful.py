@@ -130,9 +130,8 @@ def _tensor_scatter(node: Node) -> int:
     return d.add(ScatterElements(axis), cache.operand, places.broadcast(sizes).operand, update.operand)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "CausalConvWithState": _causal_convolution,
     "LinearAttention": _linear_attention,
     "TensorScatter": _tensor_scatter,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

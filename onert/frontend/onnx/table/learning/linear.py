@@ -262,4 +262,4 @@ _IMPORTERS: dict[str, Importer] = {
     "Scaler": _scaled,
     "ZipMap": _map,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -146,4 +146,4 @@ def _probabilities(node: Node, scores: Expression, pairs: list[tuple[int, int]],
 
 
 _IMPORTERS: dict[str, Importer] = {"SVMClassifier": _classifier, "SVMRegressor": _regressor}
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -73,4 +73,4 @@ _IMPORTERS: dict[str, Importer] = {
     "Adam": _each(2, _adam),
     "Momentum": _each(1, _momentum),
 }
-TABLE = {(_DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(_DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

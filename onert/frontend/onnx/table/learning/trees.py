@@ -306,4 +306,4 @@ _IMPORTERS: dict[str, Importer] = {
     "TreeEnsembleClassifier": _classifier,
     "TreeEnsembleRegressor": _regressor,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

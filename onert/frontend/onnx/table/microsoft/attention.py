@@ -23,7 +23,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
-from .quantized import TABLE as QUANTIZED
+from .quantized import OTHERS as QUANTIZED
 
 _LEAST = float.fromhex("-0x1.fffffep+127")
 """Added to the score of a key that a query may not attend to: the lowest float32."""
@@ -284,4 +284,4 @@ _IMPORTERS: dict[str, Importer] = {
     "MultiHeadAttention": _multi_head,
     "QAttention": _quantized_attention,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

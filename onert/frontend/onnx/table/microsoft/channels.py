@@ -17,7 +17,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
-from .fused import TABLE as FUSED
+from .fused import OTHERS as FUSED
 
 
 def _convolved(node: Node) -> int:
@@ -47,7 +47,7 @@ def _by_groups(node: Node, x: Expression) -> int:
         attributes={**node.attributes, "num_groups": node.attributes["groups"]},
         version=NEWEST,
     )
-    found = NORMALIZATIONS["", "GroupNormalization"](plain)
+    found = NORMALIZATIONS["GroupNormalization"](plain)
     assert isinstance(found, int)
     y = x.of(found).transpose(*to_channels_last(x.rank)) if last else x.of(found)
     return (_silu(y) if code else y).operand
@@ -122,4 +122,4 @@ _IMPORTERS: dict[str, Importer] = {
     "ReduceSumInteger": _integers_summed,
     "SkipGroupNorm": _skip_group_norm,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -162,4 +162,4 @@ def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
 
 
 _IMPORTERS: dict[str, Importer] = {"MoE": _experts, "QMoE": _quantized}
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -153,16 +153,15 @@ _IMPORTERS: dict[str, Importer] = {
     "BiasGelu": partial(_of_biased, lambda x: x.unary(UnaryKind.GELU)),
     "EmbedLayerNormalization": _embedded,
     "FastGelu": partial(_of_biased, lambda x: x.unary(UnaryKind.GELU_TANH)),
-    "FusedConv": partial(_with_activation, CONVOLUTIONS["", "Conv"], added=3),
-    "FusedGemm": partial(_with_activation, PRODUCTS["", "Gemm"]),
+    "FusedConv": partial(_with_activation, CONVOLUTIONS["Conv"], added=3),
+    "FusedGemm": partial(_with_activation, PRODUCTS["Gemm"]),
     "FusedMatMul": _fused_matmul,
     "QuickGelu": _quick_gelu,
     "RotaryEmbedding": _rotary,
-    "SimplifiedLayerNormalization": as_standard(NORMALIZATIONS["", "RMSNormalization"]),
+    "SimplifiedLayerNormalization": as_standard(NORMALIZATIONS["RMSNormalization"]),
     "SkipLayerNormalization": _skip,
     "SkipSimplifiedLayerNormalization": _skip_simplified,
     "TransposeMatMul": _fused_matmul,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()} | {
-    ("", "SimplifiedLayerNormalization"): _IMPORTERS["SimplifiedLayerNormalization"]
-}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+TABLE = {"SimplifiedLayerNormalization": _IMPORTERS["SimplifiedLayerNormalization"]}

@@ -163,4 +163,4 @@ _IMPORTERS: dict[str, Importer] = {
     "MatMulBnb4": _by_table,
     "MatMulNBits": _product,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

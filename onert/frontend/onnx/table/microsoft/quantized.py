@@ -72,7 +72,7 @@ def _concat(node: Node) -> int:
 def _integers_to_float(node: Node) -> int:
     """MatMulInteger times both scales plus a bias. Inputs: a, b, their scales, their zero points, the bias."""
     given = (node.input(0), node.input(1), node.optional(4), node.optional(5))
-    sums = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
+    sums = PRODUCTS["MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
     assert isinstance(sums, int)
     y = Expression(node.draft, sums).cast(DType.FLOAT32) * (_operand(node, 2) * _operand(node, 3))
     return (y + operand(node, 6) if node.has(6) else y).operand
@@ -80,7 +80,7 @@ def _integers_to_float(node: Node) -> int:
 
 def _dynamic(node: Node) -> int:
     """Quantise a by its own range. Inputs: a, b, b's scale and zero point, the bias."""
-    quantized = QUANTIZATION["", "DynamicQuantizeLinear"](evolve(node, inputs=(node.input(0),)))
+    quantized = QUANTIZATION["DynamicQuantizeLinear"](evolve(node, inputs=(node.input(0),)))
     assert isinstance(quantized, tuple)
     x, scale, zero = quantized
     given = (x, node.input(1), scale, node.input(2), zero, node.optional(3), node.optional(4))
@@ -135,7 +135,7 @@ def _product(node: Node) -> int:
         x = operand(node, at)
         sides.append(x.transpose(1, 0).operand if node.flag(turned) else x.operand)
     given = (*sides, node.optional(2), node.optional(5))
-    found = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
+    found = PRODUCTS["MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
     assert isinstance(found, int)
     sums = Expression(d, found)
     sums = sums + operand(node, 6) if node.has(6) else sums
@@ -148,7 +148,7 @@ def _product(node: Node) -> int:
 def _softmax(node: Node, x: Expression) -> Expression:
     """Softmax along an axis; before opset 13, over all axes from it on."""
     version = node.integer("opset", 13)
-    found = ACTIVATIONS["", "Softmax"](evolve(node, inputs=(x.operand,), version=version))
+    found = ACTIVATIONS["Softmax"](evolve(node, inputs=(x.operand,), version=version))
     assert isinstance(found, int)
     return x.of(found)
 
@@ -159,7 +159,7 @@ def _mean(node: Node, x: Expression) -> Expression:
 
 
 def _pool(node: Node, x: Expression) -> Expression:
-    found = channels_first(POOLS["", "AveragePool"])(evolve(node, inputs=(x.operand,), version=NEWEST))
+    found = channels_first(POOLS["AveragePool"])(evolve(node, inputs=(x.operand,), version=NEWEST))
     assert isinstance(found, int)
     return x.of(found)
 
@@ -178,7 +178,7 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearAdd": _two(lambda x, y: x + y),
     "QLinearAveragePool": _one(_pool),
     "QLinearConcat": _concat,
-    "QLinearConv": channels_first(LAYERS["", "QLinearConv"]),
+    "QLinearConv": channels_first(LAYERS["QLinearConv"]),
     "QLinearGlobalAveragePool": _one(_plane_mean),
     "QLinearLeakyRelu": _one(lambda node, x: (x < 0).select(x * node.number("alpha", 0.01), x)),
     "QLinearMul": _two(lambda x, y: x * y),
@@ -187,4 +187,4 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearSoftmax": _one(_softmax),
     "QLinearWhere": _where,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -91,4 +91,4 @@ _IMPORTERS: dict[str, Importer] = {
     "NGramRepeatBlock": _ban_repeated_ngrams,
     "Unique": _unique,
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

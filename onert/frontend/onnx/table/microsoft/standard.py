@@ -48,7 +48,7 @@ def _range(node: Node) -> int:
     d = node.draft
     one = node.input(2) if node.has(2) else d.constant(1, node.type(0).dtype)
     parts = [Expression(d, operand).scalar().operand for operand in (node.input(0), node.input(1), one)]
-    found = SHAPES["", "Range"](evolve(node, inputs=tuple(parts)))
+    found = SHAPES["Range"](evolve(node, inputs=tuple(parts)))
     assert isinstance(found, int)
     return found
 
@@ -80,19 +80,19 @@ def _wide_product(node: Node) -> int:
 
 _IMPORTERS: dict[str, Importer] = {
     "CDist": _distances,
-    "DequantizeLinear": as_standard(QUANTIZATION["", "DequantizeLinear"]),
+    "DequantizeLinear": as_standard(QUANTIZATION["DequantizeLinear"]),
     "ExpandDims": lambda node: node.draft.add(ExpandDims(), node.input(0), node.input(1)),
     "GatedAdd": _gated_sum,
-    "GatherND": as_standard(INDEXING["", "GatherND"]),
-    "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),
-    "GridSample": VISION["", "GridSample"],  # in its original form, whose modes have other names
-    "LayerNormalization": as_standard(NORMALIZATIONS["", "LayerNormalization"]),
+    "GatherND": as_standard(INDEXING["GatherND"]),
+    "Gelu": as_standard(ACTIVATIONS["Gelu"]),
+    "GridSample": VISION["GridSample"],  # in its original form, whose modes have other names
+    "LayerNormalization": as_standard(NORMALIZATIONS["LayerNormalization"]),
     "MatMulInteger16": _wide_product,
-    "NhwcMaxPool": channels_first(POOLS["", "MaxPool"], always=True),
-    "Pad": as_standard(PADDING["", "Pad"]),
-    "QuantizeLinear": as_standard(QUANTIZATION["", "QuantizeLinear"]),
+    "NhwcMaxPool": channels_first(POOLS["MaxPool"], always=True),
+    "Pad": as_standard(PADDING["Pad"]),
+    "QuantizeLinear": as_standard(QUANTIZATION["QuantizeLinear"]),
     "Range": _range,
     "ScaledSiLU": _scaled_silu,
-    "Trilu": as_standard(INDEXING["", "Trilu"]),
+    "Trilu": as_standard(INDEXING["Trilu"]),
 }
-TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -111,4 +111,4 @@ def _in_float32(layer: Importer, node: Node) -> Results:
 
 
 _IMPORTERS: dict[str, Importer] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
-TABLE = {("", name): partial(_in_float32, importer) for name, importer in _IMPORTERS.items()}
+TABLE = {name: partial(_in_float32, importer) for name, importer in _IMPORTERS.items()}
