@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 from length_integers import averaged, bytes_, resized
-from length_positions import descending, last, positions, resampled, rooted, volumes
+from length_positions import POSITIONS
 
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -368,12 +368,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
-    ("positions", positions, lambda n: [(max(n, 1), 8)]),
-    ("rooted", rooted, lambda n: [(max(n, 1), 4)]),
-    ("descending", descending, lambda n: [(max(n, 1), 4)]),
-    ("resampled", resampled, lambda n: [(1, max(n, 1), n + 2, 3)]),
-    ("last", last, lambda n: [(max(n, 1), 4)]),
-    ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
+    *POSITIONS,
     ("grid", _grid, lambda n: [(n, 3)]),
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),

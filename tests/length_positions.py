@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
-from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.fill import Range, TopK
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.layout import Reverse
@@ -100,3 +101,22 @@ def resampled() -> Subgraphs:
     size = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), b.constant(_whole(1, 2)))
     how = Interpolate(Interpolation.CUBIC, (1, 2), Coordinates.HALF_PIXEL)
     return b.model([b.add(Binary(BinaryKind.ADD), x, b.add(how, learned, size))])
+
+
+def ranked() -> Subgraphs:
+    """All rows in the order of their elements, as `argsort` is exported."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (3, 2)), "x")
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(1)))
+    return b.model(b.add_many(TopK(), x, b.add(Reshape(()), count)))
+
+
+POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
+    ("positions", positions, lambda n: [(max(n, 1), 8)]),
+    ("rooted", rooted, lambda n: [(max(n, 1), 4)]),
+    ("descending", descending, lambda n: [(max(n, 1), 4)]),
+    ("resampled", resampled, lambda n: [(1, max(n, 1), n + 2, 3)]),
+    ("last", last, lambda n: [(max(n, 1), 4)]),
+    ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
+    ("ranked", ranked, lambda n: [(3, n + 30)]),
+]

@@ -9,7 +9,7 @@ import pytest
 
 import onert
 from onert.compiler.rewrite.counts.extents import Extent, Extents
-from onert.ir import DType, Package, TensorType, evaluate
+from onert.ir import Constant, DType, Package, TensorType, evaluate
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries
 from onert.ir.ops.data_movement.gather import Gather
@@ -20,6 +20,8 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.symbolic.instructions import instructions
+from onert.ir.symbolic.trace import Trace
 
 Array = np.ndarray[Any, Any]
 _KINDS = (
@@ -98,6 +100,18 @@ def test_extents_of_sums_of_counts_do_not_depend_on_their_order() -> None:
     graph = b.subgraph([b.add(Binary(BinaryKind.ADD), rest, count), b.add(Binary(BinaryKind.ADD), count, count)])
     extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {count: 5}, lambda _: {})
     assert [extents.one(o) for o in graph.outputs] == [Extent(5, 5, (), 5), Extent(0, 10, ((count, 2),))]
+
+
+def test_the_extent_of_a_length_times_any_integer_adds_no_condition_beyond_64_bits() -> None:
+    trace = Trace((5,), (40,), ())
+    b = Builder()
+    free, length = b.input(TensorType(DType.INT64, ())), b.input(TensorType(DType.INT64, ()))
+    graph = b.subgraph([b.add(Binary(BinaryKind.MUL), free, length)])
+    types = {i: o.type for i, o in enumerate(graph.operands)}
+    types[length] = types[length].with_data(Constant(np.array(trace.lengths[0], object)))
+    (product,) = graph.outputs
+    assert Extents(graph, types, {}, lambda _: {}).one(product) == Extent(-(1 << 63), (1 << 63) - 1)
+    assert instructions(trace, tuple(trace.conditions)).registers is not None
 
 
 @pytest.mark.parametrize("given", [-1, 5, 1 << 40])

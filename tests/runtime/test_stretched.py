@@ -106,6 +106,7 @@ def _settled(name: str) -> tuple[onert.Execution, Callable[[int], list[tuple[int
         "rooted",
         "last",
         "volumes",
+        "ranked",
     ],
 )
 def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:

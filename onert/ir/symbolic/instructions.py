@@ -81,6 +81,10 @@ _PLAIN = {
 _TRUTHS = frozenset((*range(Opcode.LT, Opcode.NE + 1), Opcode.BOOL, *range(Opcode.LT_FLOAT, Opcode.NE_FLOAT + 1)))
 _TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
 _ROUNDED = {math.floor: Opcode.FLOOR_FLOAT, math.ceil: Opcode.CEIL_FLOAT}
+_TABLES: Mapping[Callable[..., Any], Callable[[int], Array]] = {
+    int.bit_length: lambda count: np.array([number.bit_length() for number in range(count)])
+}
+"""The results of Python's own functions for all numbers below a count."""
 _SAME = (operator.pos, math.floor, math.ceil, round)
 _KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
 
@@ -154,7 +158,7 @@ class _Writer:
                 waiting += steps[at][1] if at in steps else ()
         python_checks: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
         for at, function, arguments in trace.steps:
-            if at in needed and hasattr(function, "results"):
+            if at in needed and _results(function) is not None:
                 counts = self._counts.get(function, (0,) * len(arguments))
                 self._counts[function] = tuple(map(max, counts, map(self._count, arguments)))
         for at, function, arguments in trace.steps:
@@ -284,7 +288,9 @@ class _Writer:
         """The register of a function's result, looked up in its table."""
         start = self._placed.get(function)
         if start is None:
-            start = self._placed[function] = self._put(function.results(*self._counts[function]))
+            results = _results(function)
+            assert results is not None
+            start = self._placed[function] = self._put(results(*self._counts[function]))
         return self._looked_up(start, self._counts[function], arguments)
 
     def _put(self, table: Array) -> int:
@@ -300,6 +306,12 @@ class _Writer:
                 self._code.append((Opcode.LE, self._fresh(), least, most, 2, 0))
             place = self._emit(Opcode.ADD, self._emit(Opcode.MUL, place, self._constant(count)), other)
         return self._emit(Opcode.TABLE, place, start, math.prod(counts))
+
+
+def _results(function: Callable[..., Any]) -> Callable[..., Array] | None:
+    """What makes the table of a function's results, if it has one."""
+    found: Callable[..., Array] | None = _TABLES.get(function) or getattr(function, "results", None)
+    return found
 
 
 def _bits(value: object) -> int:

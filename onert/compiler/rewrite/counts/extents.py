@@ -34,6 +34,9 @@ MOST_CELLS = 64
 MOST_DEPTH = 64
 """The longest chain of operations that is followed."""
 
+_UNBOUNDED = 1 << 62
+"""Integers from this magnitude on are bounds of a type, not of a value."""
+
 Cells = Any
 """An array of extents in the shape of the integers, or one extent for all of them."""
 
@@ -69,6 +72,7 @@ def added(a: Extent, b: Extent, sign: int) -> Extent:
 
 
 def times(a: Extent, b: Extent) -> Extent:
+    """The product of two extents."""
     corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     low, high = min(corners), max(corners)
     for one, other in ((a, b), (b, a)):
@@ -76,6 +80,13 @@ def times(a: Extent, b: Extent) -> Extent:
             terms = tuple((c, t * one.exact) for c, t in other.terms if one.exact)
             return Extent(low, high, terms, other.constant * one.exact)
     return Extent(low, high)
+
+
+def _product(a: Extent, b: Extent) -> Extent | None:
+    """The product; None if a factor may be any number of 64 bits, because comparisons with the product's bounds would
+    become conditions that no register can hold."""
+    is_bounded = all(is_symbolic(end) or abs(end) < _UNBOUNDED for end in (a.low, a.high, b.low, b.high))
+    return times(a, b) if is_bounded else None
 
 
 def _minimum(a: Extent, b: Extent) -> Extent:
@@ -98,7 +109,7 @@ def _quotient(a: Extent, b: Extent) -> Extent | None:
 _BINARY: dict[BinaryKind, Callable[[Extent, Extent], Extent | None]] = {
     BinaryKind.ADD: lambda a, b: added(a, b, 1),
     BinaryKind.SUB: lambda a, b: added(a, b, -1),
-    BinaryKind.MUL: times,
+    BinaryKind.MUL: _product,
     BinaryKind.MINIMUM: _minimum,
     BinaryKind.MAXIMUM: _maximum,
     BinaryKind.DIV: _quotient,
