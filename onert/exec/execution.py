@@ -133,7 +133,11 @@ class Execution:
     def set_input_shapes(self, given: Mapping[str | int, Sequence[int]]) -> None:
         """Change the shapes of several inputs together, as `set_input_shape` changes one."""
         positions = {self._input(name): shape for name, shape in given.items()}
-        self._reshape({at: whole_shape(self._base.inputs[at].name, shape) for at, shape in positions.items()})
+        wanted = {at: whole_shape(self._base.inputs[at].name, shape) for at, shape in positions.items()}
+        self._idle()
+        lengths = self._lengths if len(wanted) == len(self._base.inputs) else None
+        if lengths is None or not lengths.resized(self._runner, [wanted[at] for at in sorted(wanted)]):
+            self._reshape(wanted)
 
     def _reshape(self, wanted: Changed) -> None:
         """Change the shapes of inputs, by position."""

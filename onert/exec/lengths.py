@@ -166,28 +166,47 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        before = setup.run_inputs
+        kept = self._gone_on(
+            runner, tuple(map(_SHAPE, arrays)), [(operand, mine) for _, operand, mine in setup.run_inputs]
+        )
+        if kept is not None:
+            kept.give(runner.setup, arrays)
+            runner.ready()
+        return kept is not None
+
+    def resized(self, runner: Runner, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Change to inputs of these shapes, all of which have to be set then, unless they have these shapes already.
+        Returns False if the full path is needed."""
+        setup, now = runner.setup, self._kept[0] if self._kept else None
+        if now is None or now.frame is not setup.frame or setup.own_outputs:
+            return False
+        assert isinstance(setup.fit, _FitOfLengths)
+        same = now.lengths(shapes) == setup.fit.lengths
+        return same or self._gone_on(runner, tuple(shapes), setup.buffers()) is not None
+
+    def _gone_on(
+        self, runner: Runner, shapes: tuple[tuple[int, ...], ...], buffers: Iterable[tuple[int, Array | None]]
+    ) -> _Kept | None:
+        """Go on to inputs of these shapes, none of them set, with the current frame or another one of the same other
+        dimensions. None if there is none; `buffers` are those to restore after an error."""
+        setup, now = runner.setup, self._kept[0]
         try:
-            found = self._going(tuple(map(_SHAPE, arrays)), now.fixed)
+            found = self._going(shapes, now.fixed)
             if found is None:
-                return False
+                return None
             kept, lengths = found
             kept.used()
             if kept is not now:
                 setup = self._setup_of(kept, lengths)
         except BaseException:
-            setup.restore_buffers(
-                [(operand, mine) for _, operand, mine in before]
-            )  # the frame may have begun to change
+            setup.restore_buffers(buffers)  # the frame may have begun to change
             raise
         runner.unready = True
         setup.go_on()
         assert isinstance(setup.fit, _FitOfLengths)
         setup.fit.lengths = lengths
         runner.setup = setup
-        kept.give(setup, arrays)
-        runner.ready()
-        return True
+        return kept
 
     def _setup_of(self, kept: _Kept, lengths: tuple[int, ...]) -> Setup:
         """A setup of the frame for inputs set by `given`: the previous one, unless a user has changed it."""
@@ -252,10 +271,10 @@ class _FitOfLengths:
     def run(self, frame: Frame) -> None:
         """Run for these lengths, even if a change to other lengths was interrupted."""
         if self._frame.lengths is not self.lengths:
-            self._become()
+            self.settle()
         frame.execute(frame)
 
-    def _become(self) -> None:
+    def settle(self) -> None:
         frame = self._frame
         if frame.lengths is not self.lengths and not frame.become(self.lengths, again=True):
             raise ExecutionError("the program cannot run for these lengths")
@@ -274,7 +293,7 @@ class _FitOfLengths:
         of, found = self._outputs
         if of is not self.lengths:
             of, kept = self.lengths, self._kept
-            self._become()
+            self.settle()
             tensors = [kept.frame.tensors[at] for at in kept.frame.routine.subgraph.outputs]
             found = tuple([_with(info, tensor.type.shape) for info, tensor in zip(kept.outputs, tensors, strict=True)])
             self._outputs = of, found

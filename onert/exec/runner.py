@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 class Fit(Protocol):
     """A program for the current input shapes. `compiled` returns it, and may compile it only then. `shapes` are those
-    of the inputs, by position, that the user changed."""
+    of the inputs, by position, that the user changed. `settle` ends a change of the frame to these shapes that was
+    interrupted."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]: ...
@@ -41,6 +42,8 @@ class Fit(Protocol):
     def shapes(self) -> Mapping[int, tuple[int, ...]]: ...
 
     def compiled(self) -> Program: ...
+
+    def settle(self) -> None: ...
 
 
 @frozen(eq=False)
@@ -60,6 +63,9 @@ class Fixed(ByIdentity):
 
     def compiled(self) -> Program:
         return self.program
+
+    def settle(self) -> None:
+        return
 
 
 @define(eq=False)
@@ -98,6 +104,7 @@ class Setup(ByIdentity):
     def own_input(self, position: int) -> Array:
         """The execution's own buffer for an input that is copied."""
         if position not in self.own_inputs:
+            self.fit.settle()
             self.own_inputs[position] = self.frame.room(self.input(position))
         return self.own_inputs[position]
 

@@ -11,7 +11,7 @@ from length_models import found, opened
 import onert
 from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
-from onert.ir import CompileError, DType, Package, Subgraphs, TensorType
+from onert.ir import CompileError, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
@@ -42,6 +42,19 @@ def test_shapes_that_do_not_fit_together_change_nothing() -> None:
     with pytest.raises(CompileError, match="5, 3"):
         execution.set_input_shapes({"x": (4, 3), "y": (5, 3)})
     assert [info.shape for info in execution.inputs] == [(2, 3)] * 2
+
+
+def test_inputs_have_to_be_set_again_only_if_shapes_change() -> None:
+    execution = onert.Execution(onert.compile(opened(_sum())))
+    for rows in (2, 5, 3, 7, 4, 6):
+        execution.set_input_shapes({"x": (rows, 3), "y": (rows, 3)})
+        with pytest.raises(ExecutionError, match="x"):
+            execution.execute()
+        for at in (0, 1):
+            execution.set_input(at, np.full((rows, 3), rows, np.float32))
+        execution.set_input_shapes({"y": (rows, 3), "x": (rows, 3)})
+        execution.execute()
+        assert execution.get_output(0).tolist() == [[2 * rows] * 3] * rows
 
 
 def test_an_array_replaces_the_own_memory_of_an_input() -> None:

@@ -165,6 +165,14 @@ class Shapes(Subject):
             assert found.tolist() == [2.0] * length
 
 
+class Resized(Shapes):
+    """An execution whose inputs have another length for every run."""
+
+    def act(self) -> None:
+        self.length = self.length % 5 + 1
+        self.execution.run([np.ones(self.length, np.float32)])
+
+
 class Models(Subject):
     """A model that is loaded, compiled and run."""
 
@@ -235,6 +243,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "cancel": lambda: Counting(_cancelled, num_threads=1),
     "close": lambda: Closing(num_threads=1),
     "set_input_shape": Shapes,
+    "run, other shape": Resized,
     "set_input_shape, Dataflow": lambda: Shapes(executor="Dataflow"),
     "load, compile, run": Models,
     "Interpreter": Interpreting,

@@ -12,7 +12,13 @@ import pytest
 from interrupts.operations import SUBJECTS
 
 HERE = Path(__file__).parent
-LENGTHY = {"execute, observed": 30, "set_input_shape, Dataflow": 30, "load, compile, run": 10, "Interpreter": 10}
+LENGTHY = {
+    "execute, observed": 30,
+    "run, other shape": 30,
+    "set_input_shape, Dataflow": 30,
+    "load, compile, run": 10,
+    "Interpreter": 10,
+}
 """Operations that are interrupted less often than the others because they take long."""
 POINTS, SIGNALS, FORKS = 60, 77, 100
 GROUPS = [list(SUBJECTS)[at::3] for at in range(3)]
