@@ -12,7 +12,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
-from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements
+from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements, static
 from onert.ir.symbolic.trace import Computed
 from onert.ir.types import TensorType
 
@@ -35,22 +35,32 @@ class Fill(OnStored):
         return np.full(sv.checked_shape(sv.values(dims), "dims"), value.reshape(())[()], value.dtype)
 
 
-@frozen(eq=False)
+def _as_bytes(elements: Array | bytes | Computed) -> bytes | Computed:
+    return elements.tobytes() if isinstance(elements, np.ndarray) else elements
+
+
+@frozen
 class PerLength(OnStored):
     """A constant that depends on the lengths of inputs: the compiler makes it for many lengths at once.
 
-    `elements` are its elements, or for symbolic lengths the function that computes them. There are no operands.
+    `elements` are the bytes of its elements, or for symbolic lengths the function that computes an array of them. There
+    are no operands.
     """
 
     result: TensorType
-    elements: Array | Computed = field(repr=False)
+    elements: bytes | Computed = field(converter=_as_bytes, repr=False)
 
     def infer(self) -> TensorType:
+        require(not self.result.dtype.is_handle, f"the result is {self.result}, expected numbers")
         return self.result
 
     def evaluate(self) -> Array:
-        assert isinstance(self.elements, np.ndarray)
-        return self.elements
+        if not isinstance(self.elements, bytes):
+            raise RuleError("the elements depend on lengths, which are not known")
+        shape, dtype = static(self.result.shape), self.result.dtype.numpy
+        nbytes = math.prod(shape) * dtype.itemsize
+        require(len(self.elements) == nbytes, f"elements has {len(self.elements)} bytes, expected {nbytes}")
+        return np.frombuffer(self.elements, dtype).reshape(shape)
 
 
 @frozen
