@@ -72,10 +72,15 @@ def require_holds(info: TensorInfo, buffer: object) -> None:
         raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
 
 
+_PLAIN = frozenset({int})
+
+
 def whole_shape(name: str, shape: object) -> tuple[int, ...]:
     """The shape given for an input. Raises ExecutionError if it is not a sequence of integers."""
     if isinstance(shape, Iterable) and not isinstance(shape, str | bytes):
         dims = tuple(shape)
+        if _PLAIN.issuperset(map(type, dims)):
+            return dims
         if all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in dims):
             return tuple(map(int, dims))
     raise ExecutionError(f"input {name!r} is given shape {shape!r}, expected whole numbers such as (1, 8)")
@@ -137,6 +142,8 @@ def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
 
 def position_of(side: str, name: object, infos: Sequence[TensorInfo]) -> int:
     """The position of an input or output given by name or position. Raises ExecutionError if there is none."""
+    if type(name) is int and 0 <= name < len(infos):
+        return name
     if isinstance(name, str):
         found = position_named(name, infos)
         if found is None:

@@ -180,6 +180,8 @@ class _Runner:
         self._shapes: dict[int, tuple[int, ...]] = {
             i: tuple(1 if d is None else d for d in self.graph.type(i).shape) for i in self.graph.inputs
         }
+        ends = (*self.graph.inputs, *self.graph.outputs)
+        self._strings = frozenset(i for i in ends if self.graph.type(i).dtype.is_handle)
         self._allocated: dict[int, tuple[int, ...]] | None = None
         self._execution: Execution | None = None
         self._watching: Execution | None = None
@@ -228,7 +230,7 @@ class _Runner:
         """Set inputs and outputs to arrays of zeros that `tensor` can return, in the execution's own memory."""
         self._held = {}
         for position, tensor in enumerate(self.graph.inputs):
-            if self.graph.type(tensor).dtype.is_handle:
+            if tensor in self._strings:
                 self._place(position, tensor, _no_strings(self._shapes[tensor]))
                 continue
             self._held[tensor] = own = execution.input_buffer(position)
@@ -237,7 +239,7 @@ class _Runner:
                 self._watching.set_input(position, own)
         for position, tensor in enumerate(self.graph.outputs):
             array = execution.output_buffer(position)
-            if array is not None and tensor not in self._held and not self.graph.type(tensor).dtype.is_handle:
+            if array is not None and tensor not in self._held and tensor not in self._strings:
                 self._held[tensor] = array
                 array.fill(0)
 
