@@ -11,6 +11,7 @@ from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.fill import Range, TopK
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
@@ -29,14 +30,14 @@ def _whole(*elements: int) -> Any:
     return np.array(elements, np.int32)
 
 
-def _angles(b: Builder, x: int) -> int:
-    """Each row's position times four frequencies, as TensorFlow writes `position[:, None] * frequencies`."""
-    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0)))
-    rows = b.add(Range(), b.constant(np.int32(0)), b.add(Reshape(()), count), b.constant(np.int32(1)))
+def _angles(b: Builder, x: int, count: int = 4) -> int:
+    """Each row's position times some frequencies, as TensorFlow writes `position[:, None] * frequencies`."""
+    size = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0)))
+    rows = b.add(Range(), b.constant(np.int32(0)), b.add(Reshape(()), size), b.constant(np.int32(1)))
     zeros, ones = (b.constant(_whole(n, n)) for n in (0, 1))
     column = b.add(StridedSlice(1, 1, new_axis_mask=2), b.add(Cast(DType.FLOAT32), rows), zeros, zeros, ones)
     whole = b.add(StridedSlice(begin_mask=3, end_mask=3), column, zeros, zeros, ones)
-    return b.add(Binary(BinaryKind.MUL), whole, b.constant(np.float32([[1, 0.31, 0.1, 0.031]])))
+    return b.add(Binary(BinaryKind.MUL), whole, b.constant(np.float32(0.31) ** np.float32([range(count)])))
 
 
 def positions() -> Subgraphs:
@@ -93,6 +94,21 @@ def descending() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), x, waves), b.add(Binary(BinaryKind.SUB), x, angles)])
 
 
+def mixed(layers: int, width: int = 2048) -> Callable[[], Subgraphs]:
+    """Encodings of positions that this many layers of constants mix."""
+
+    def made() -> Subgraphs:
+        b = Builder()
+        x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+        waves = b.add(Unary(UnaryKind.SIN), _angles(b, x, width))
+        for outputs in (*(width,) * layers, 4):
+            weights = b.constant(_RANDOM.normal(0, 0.02, (outputs, width)).astype(np.float32))
+            waves = b.add(FullyConnected(), waves, weights)
+        return b.model([b.add(Binary(BinaryKind.ADD), x, waves)])
+
+    return made
+
+
 def resampled() -> Subgraphs:
     """Learned encodings of positions, resampled to the picture's size, as vision transformers do."""
     b = Builder()
@@ -114,6 +130,7 @@ def ranked() -> Subgraphs:
 POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
     ("positions", positions, lambda n: [(max(n, 1), 8)]),
     ("rooted", rooted, lambda n: [(max(n, 1), 4)]),
+    ("mixed", mixed(0, 32), lambda n: [(max(n, 1), 4)]),
     ("descending", descending, lambda n: [(max(n, 1), 4)]),
     ("resampled", resampled, lambda n: [(1, max(n, 1), n + 2, 3)]),
     ("last", last, lambda n: [(max(n, 1), 4)]),

@@ -12,6 +12,7 @@ import pytest
 from attrs import frozen
 from compilations import compilations
 from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, weights
+from length_positions import mixed
 
 import onert
 from onert.compiler.legalize.vision_audio.interpolation import SameElements
@@ -64,6 +65,18 @@ def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], m
         execution.set_input_shape(0, (1, 6, n, 3))
         assert execution.run([np.ones((1, 6, n, 3), np.float32)])
     assert len(compiled) <= 8
+
+
+@pytest.mark.parametrize(("layers", "is_quick"), [(0, True), (2, False)])
+def test_constants_that_take_long_to_evaluate_are_compiled_for_each_length(layers: int, is_quick: bool) -> None:
+    package = opened(mixed(layers)())
+    execution = onert.Execution(onert.compile(package))
+    for n in (3, 20, 21, 22):
+        x = weights(n, 4)
+        (found,) = execution.run([x]).values()
+        (expected,) = onert.Execution(onert.compile(package, input_shapes={0: x.shape})).run([x]).values()
+        np.testing.assert_array_equal(found, expected)
+    assert (execution.program.stretch is not None) is is_quick
 
 
 def test_new_recipes_are_made_as_lengths_keep_growing(monkeypatch: pytest.MonkeyPatch) -> None:

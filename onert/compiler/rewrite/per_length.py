@@ -10,11 +10,16 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
+from onert.backend.evaluating import work_of_evaluating
 from onert.ir import Array, CallTypes, Constant, Operation, Subgraph, TensorType, evaluate, infer
 from onert.ir.analysis.inference import declare
 from onert.ir.ops.data_movement.fill import PerLength
-from onert.ir.symbolic.trace import Computed, OneLengthError, is_symbolic
+from onert.ir.shape import static
+from onert.ir.symbolic.trace import Computed, OneLengthError, hint, is_symbolic
 from onert.ir.value import ByIdentity
+
+_MOST_WORK = 1 << 30
+"""The most work for one length, in additions: about as long as compiling takes."""
 
 _Elements = tuple[TensorType, tuple[tuple[bool, Any], ...]]
 """The type of a constant, and each of its elements: whether it is a number of a function, and its index if so."""
@@ -60,22 +65,35 @@ class _One(ByIdentity):
         return self.all_of(*numbers)[self.at]
 
 
+def at_first(types: CallTypes) -> CallTypes:
+    """The types for the lengths that a trace begins with: a choice by these adds no condition."""
+    inputs = (None if t is None else _at_first(t) for t in types.inputs)
+    return CallTypes(tuple(inputs), tuple(map(_at_first, types.outputs)))
+
+
+def _at_first(type_: TensorType) -> TensorType:
+    return type_.with_shape(tuple(map(hint, static(type_.shape)))) if type_.is_static else type_
+
+
 def folded(
     subgraph: Subgraph, targets: Sequence[int], producers: Mapping[int, tuple[int, CallTypes]]
 ) -> list[Operation]:
     """The operations that give tensors their elements for the current lengths; `producers` are those of all tensors
-    that these depend on, by operand. Raises OneLengthError if an attribute of such an operation varies.
+    that these depend on, by operand. Raises OneLengthError if an attribute of such an operation varies, or if it takes
+    longer to evaluate them than to compile.
     """
     needed, pending = set[int](), list(targets)
     constants: dict[int, _Elements | Array] = {}
     numbers: list[Any] = []
+    work = 0
     while pending:
         at, known = producers[pending.pop()]
         if at in needed:
             continue
         needed.add(at)
         operation = subgraph.operations[at]
-        if _varies(operation.op):
+        work += work_of_evaluating(operation.op, at_first(known))
+        if _varies(operation.op) or work > _MOST_WORK:
             raise OneLengthError(f"{operation} has to be folded for each length separately")
         for i, type_ in zip(operation.inputs, known.inputs, strict=True):
             if i is None or type_ is None or i in constants:

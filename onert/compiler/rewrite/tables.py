@@ -49,10 +49,10 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import OneLengthError, hint, is_symbolic
+from onert.ir.symbolic.trace import OneLengthError, is_symbolic
 
 from .edit import Edit
-from .per_length import folded
+from .per_length import at_first, folded
 from .shape_arithmetic import EXACT
 from .tabled import (
     MOST_BYTES,
@@ -201,7 +201,7 @@ class Tables:
         that the trace is for, or just for the lengths of `now`.
         """
         known = set[int]() if now else self._folded
-        if not self._is_folded(operation.op, _now(types) if now else types):
+        if not self._is_folded(operation.op, at_first(types) if now else types):
             return False
         pending = list(operation.used)
         while pending:
@@ -209,7 +209,7 @@ class Tables:
             producer = None if operand in known else self._producers.get(operand)
             if producer is not None:
                 before = self._subgraph.operations[producer[0]]
-                if not self._is_folded(before.op, _now(producer[1]) if now else producer[1]):
+                if not self._is_folded(before.op, at_first(producer[1]) if now else producer[1]):
                     return False
                 known.add(operand)
                 pending += before.used
@@ -324,16 +324,6 @@ def _is_exact(op: Op, types: CallTypes) -> bool:
     rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
     once = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
     return isinstance(op, EXACT) and (once or not rounds)
-
-
-def _now(types: CallTypes) -> CallTypes:
-    """The types for the current lengths: a choice by these adds no condition."""
-    inputs = (None if t is None else _of_now(t) for t in types.inputs)
-    return CallTypes(tuple(inputs), tuple(map(_of_now, types.outputs)))
-
-
-def _of_now(type_: TensorType) -> TensorType:
-    return type_.with_shape(tuple(map(hint, static(type_.shape)))) if type_.is_static else type_
 
 
 def _dims(shape: tuple[int, ...]) -> Constant:
