@@ -11,8 +11,20 @@ import numpy as np
 from attrs import field, frozen
 
 from onert.backend.evaluating import work_of_evaluating
-from onert.ir import Array, CallTypes, Constant, Operation, Subgraph, TensorType, evaluate, infer
+from onert.ir import (
+    Array,
+    CallTypes,
+    Constant,
+    ExecutionError,
+    OnertError,
+    Operation,
+    Subgraph,
+    TensorType,
+    evaluate,
+    infer,
+)
 from onert.ir.analysis.inference import declare
+from onert.ir.errors import MISHAPS
 from onert.ir.ops.data_movement.fill import PerLength
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, OneLengthError, hint, is_symbolic
@@ -28,7 +40,8 @@ _Elements = tuple[TensorType, tuple[tuple[bool, Any], ...]]
 @frozen(eq=False)
 class Folded(ByIdentity):
     """The elements of tensors as a function of numbers: `operations` on `constants`, some of whose elements are these
-    numbers. `types` are the types of operands, which only give their quantisation.
+    numbers. `types` are the types of operands, which only give their quantisation. Raises ExecutionError if an
+    operation rejects its operands for these numbers.
     """
 
     targets: tuple[int, ...]
@@ -41,14 +54,20 @@ class Folded(ByIdentity):
         for operand, given in self.constants.items():
             values[operand] = given if isinstance(given, np.ndarray) else _array(given, numbers)
         for operation in self.operations:
-            arrays = [None if i is None else values[i] for i in operation.inputs]
-            inputs = tuple(None if i is None else self._type(i, values[i]) for i in operation.inputs)
-            found = infer(operation.op, inputs)
-            assert found is not None
-            outputs = tuple(declare(t, self.types[o]) for t, o in zip(found, operation.outputs, strict=True))
-            results = evaluate(operation.op, arrays, CallTypes(inputs, outputs))
+            try:
+                results = self._results(operation, values)
+            except (OnertError, *MISHAPS) as error:
+                raise ExecutionError(f"{operation}: {error}") from error
             values |= zip(operation.outputs, results, strict=True)
         return tuple(values[target] for target in self.targets)
+
+    def _results(self, operation: Operation, values: Mapping[int, Array]) -> tuple[Array, ...]:
+        arrays = [None if i is None else values[i] for i in operation.inputs]
+        inputs = tuple(None if i is None else self._type(i, values[i]) for i in operation.inputs)
+        found = infer(operation.op, inputs)
+        assert found is not None
+        outputs = tuple(declare(t, self.types[o]) for t, o in zip(found, operation.outputs, strict=True))
+        return evaluate(operation.op, arrays, CallTypes(inputs, outputs))
 
     def _type(self, operand: int, array: Array) -> TensorType:
         return self.types[operand].with_shape(array.shape).with_data(Constant(array))

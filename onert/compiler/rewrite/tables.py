@@ -100,7 +100,7 @@ class Tables:
         self._folded: set[int] = set()
         self._tabled: dict[int, Tabled | None] = {}
         self._inexact: dict[int, int] = {}  # tensors that kernels might compute differently, and their operations
-        self._unknown: dict[int, int] = {}  # those of them whose dependence on positions is unknown, and what they make
+        self._unknown: dict[int, int] = {}  # tensors that depend on lengths in an unknown way, and their operations
 
     def add(self, at: int, types: CallTypes) -> bool:
         """Record operation `at`. Returns whether its result may be a constant in a program for one length."""
