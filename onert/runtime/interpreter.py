@@ -186,6 +186,9 @@ class _Runner:
         self._execution: Execution | None = None
         self._watching: Execution | None = None
         self._watched: Mapping[int, int] = {}
+        self._whole = owner._package
+        if owner._preserve:
+            self._watched, self._whole = _with_all_outputs(owner._package, self._index, self.graph)
         self._held: dict[int, Array] = {}
 
     # ---- preparation
@@ -208,8 +211,7 @@ class _Runner:
         try:
             self._execution = self._fitted(self._execution, owner._package, optimize=True)
             if owner._preserve:
-                self._watched, package = _with_all_outputs(owner._package, self._index, self.graph)
-                self._watching = self._fitted(self._watching, package, optimize=False)
+                self._watching = self._fitted(self._watching, self._whole, optimize=False)
         except OnertError as error:
             raise RunError(str(error)) from error
         self._hold(self._execution)
