@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
+from length_counts import COUNTS
 from length_integers import averaged, bytes_, resized
 from length_positions import POSITIONS
 
@@ -369,6 +370,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
     *POSITIONS,
+    *COUNTS,
     ("grid", _grid, lambda n: [(n, 3)]),
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onert.backend import Backend, Kernel, Sequence, Settings
+from onert.backend import Backend, Kernel, Sequence, Settings, StretchedKernel
 from onert.backend.cache import DISTRIBUTION, installed
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
+
+if TYPE_CHECKING:
+    from onert.ir.symbolic.trace import Trace
 
 
 class Builtin(Backend):
@@ -26,6 +29,10 @@ class Builtin(Backend):
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         kernel: Kernel = _kernels().kernel(sequence)
         return kernel
+
+    def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
+        made: StretchedKernel | None = _kernels().stretched_kernel(kernel)
+        return made
 
     def fingerprint(self, settings: Settings) -> str:
         return installed(Path(__file__).parent, DISTRIBUTION)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onert.backend import Backend, Kernel, Sequence, Settings
+from onert.backend import Backend, Kernel, Sequence, Settings, StretchedKernel
 from onert.backend.cache import DISTRIBUTION, installed
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
+
+if TYPE_CHECKING:
+    from onert.ir.symbolic.trace import Trace
 
 
 class Reference(Backend):
@@ -27,6 +31,10 @@ class Reference(Backend):
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         kernel: Kernel = imports.module("onert.backend.evaluating").EvaluatingKernel(sequence)
         return kernel
+
+    def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
+        made: StretchedKernel | None = imports.module("onert.backend.evaluating").stretched(kernel)
+        return made
 
     def fingerprint(self, settings: Settings) -> str:
         return installed(Path(__file__).parent, DISTRIBUTION)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings, ShipsCode, ShowsCode
-from .kernel import Group, HasParts, Kernel, Part, Sequence, Stretched, StretchedKernel
+from .kernel import Following, FollowingKernel, Group, HasParts, Kernel, Part, Sequence, Stretched, StretchedKernel
 from .memory import (
     CHANNELS_FIRST,
     HOST,
@@ -58,6 +58,8 @@ __all__ = [
     "EntryPoint",
     "EvaluatingKernel",
     "Event",
+    "Following",
+    "FollowingKernel",
     "Footprint",
     "Group",
     "HasParts",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen, has
 
 from onert.ir import (
     Array,
@@ -25,11 +26,15 @@ from onert.ir.analysis.inference import declare, shapes_ok
 from onert.ir.dtype import address
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import ByIdentity
 
-from .kernel import Part, Sequence
+from .kernel import Part, Sequence, Stretched
 from .memory import HOST, require_room
 from .tensor import Tensor, Tensors
+
+if TYPE_CHECKING:
+    from onert.ir.symbolic.instructions import Instructions
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
 
@@ -69,6 +74,58 @@ class EvaluatingKernel(ByIdentity):
         )
 
 
+@frozen(eq=False)
+class StretchedEvaluating(ByIdentity):
+    """An `EvaluatingKernel` for all lengths of a trace: the types are inferred again in each run."""
+
+    sequence: Sequence
+    operands: frozenset[int]
+    wanted: tuple[int, ...] = ()
+
+    @property
+    def shaped(self) -> frozenset[int]:
+        return self.operands
+
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
+        return _BoundStretch(
+            Evaluating(
+                tuple(
+                    Part((at,), _call_stretched(self.sequence, self.sequence.subgraph.operations[at], tensors, context))
+                    for at in self.sequence.operations
+                )
+            )
+        )
+
+
+def stretched(kernel: EvaluatingKernel) -> StretchedEvaluating | None:
+    """The kernel for all lengths of a trace; None if an attribute of one of its operations depends on a length."""
+    body = kernel.sequence.body
+    if any(varies(operation.op) for operation in body):
+        return None
+    operands = frozenset(i for operation in body for i in (*operation.used, *operation.outputs))
+    return StretchedEvaluating(kernel.sequence, operands)
+
+
+def varies(value: object) -> bool:
+    """Whether an attribute depends on lengths, so that `evaluate` cannot be called for others."""
+    if isinstance(value, tuple):
+        return any(map(varies, value))
+    kind: Any = type(value)
+    if has(kind) and kind is not Constant:
+        return any(varies(getattr(value, each.name)) for each in fields(kind))
+    return is_symbolic(value)
+
+
+class _BoundStretch:
+    """A `StretchedEvaluating` bound to tensors."""
+
+    def __init__(self, run: Evaluating) -> None:
+        self.run = run
+
+    def put(self) -> None:
+        """There is nothing to change: the tensors have the current shapes."""
+
+
 class Evaluating:
     """A sequence bound to tensors, with one part per operation."""
 
@@ -85,14 +142,30 @@ class Evaluating:
 
 def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
     involved = [tensors[i] for i in (*operation.used, *operation.outputs)]
-    if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
-        cut, (x, count, result) = operation.op, involved
-        return lambda: _placed(sequence, operation, lambda: _run_cut(cut, x, count, result, context))
+    if _is_cut_of_known(operation, tensors):
+        return _cut(sequence, operation, tensors, context)
     types = sequence.subgraph.types(operation)
     if any(tensor.dynamic for tensor in involved):
         known = _priced(operation.op, types) if _is_known(types) else None
         return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, known, tensors, context))
     return lambda: _placed(sequence, operation, lambda: _run(operation, types, tensors, context))
+
+
+def _call_stretched(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
+    if _is_cut_of_known(operation, tensors):
+        return _cut(sequence, operation, tensors, context)
+    return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, None, tensors, context))
+
+
+def _is_cut_of_known(operation: Operation, tensors: Tensors) -> bool:
+    return isinstance(operation.op, FirstEntries) and not any(tensors[i].dynamic for i in operation.used)
+
+
+def _cut(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
+    """A call of `FirstEntries` of a tensor of known shape."""
+    op: Any = operation.op
+    x, count, result = (tensors[i] for i in (*operation.used, *operation.outputs))
+    return lambda: _placed(sequence, operation, lambda: _run_cut(op, x, count, result, context))
 
 
 def _placed(sequence: Sequence, operation: Operation, run: Callable[[], None]) -> None:
@@ -178,7 +251,8 @@ def _types_now(operation: Operation, arrays: Iterable[Array | None], tensors: Te
         for i, array in zip(operation.inputs, arrays, strict=True)
     )
     results = infer(operation.op, inputs)
-    declared = [tensors[o].declared for o in operation.outputs]
+    results_now = (tensors[o] for o in operation.outputs)
+    declared = [tensor.declared if tensor.dynamic else tensor.type for tensor in results_now]
     outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
     for type_ in outputs:
         shapes_ok(type_)

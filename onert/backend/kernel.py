@@ -92,15 +92,19 @@ class Stretched(Protocol):
     def run(self) -> Callable[[], None]:
         """What `Kernel.bind` returns."""
 
+    def put(self) -> None:
+        """From now on run with the register values of this moment, which meet all conditions of the trace."""
+
+
+class Following(Stretched, Protocol):
+    """What `FollowingKernel.bind` returns."""
+
     @property
     def become(self) -> Callable[[], bool]:
         """A call that executes the instructions on the registers, which contain the lengths, and then does `put`.
 
         It returns False, with nothing but registers changed, if the instructions have no result for these lengths.
         """
-
-    def put(self) -> None:
-        """From now on run with the register values of this moment, which meet all conditions of the trace."""
 
 
 class StretchedKernel(Protocol):
@@ -114,11 +118,22 @@ class StretchedKernel(Protocol):
     def operands(self) -> frozenset[int]:
         """The operands whose memory it reads or writes."""
 
+    @property
+    def shaped(self) -> frozenset[int]:
+        """Those of its operands whose tensors must have their current shapes when it runs."""
+
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
+        """Bind the sequence to these tensors, whose memory suffices for the longest lengths, and to these registers."""
+
+
+@runtime_checkable
+class FollowingKernel(StretchedKernel, Protocol):
+    """A stretched kernel that executes the instructions, for itself and for the others of its program."""
+
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
         """A call that executes the instructions on these registers, which contain the lengths.
 
         It returns False if the instructions have no result for these lengths, and changes no other memory.
         """
 
-    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
-        """Bind the sequence to these tensors, whose memory suffices for the longest lengths, and to these registers."""
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Following: ...

@@ -13,7 +13,7 @@ from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
 from onert.ir.errors import printable
 from onert.ir.value import ByIdentity, Value
 
-from .kernel import Kernel, Sequence, StretchedKernel
+from .kernel import FollowingKernel, Kernel, Sequence, StretchedKernel
 from .memory import HOST, ArenaPlan, Memory
 from .residents import DeviceConstants
 
@@ -125,16 +125,18 @@ class Stretch(ByIdentity):
     - `lengths`: where each length is read: the position of an input, and an axis
     - `numbers`: how everything else is computed from the lengths, and for which lengths it is valid
     - `kernels`: that of each step of the entry
-    - `shapes`: the shapes, by operand, of inputs, outputs and the operands in their memory: for each dimension a
-      register and 0, or -1 and the constant dimension
-    - `capacities`: for inputs and outputs, the bytes of the largest tensor that will be stored there
+    - `following`: the one of these that executes the instructions
+    - `shapes`: the shapes, by operand, of inputs, outputs, the operands in their memory, and those that kernels read
+      shapes of: for each dimension a register and 0, or -1 and the constant dimension, None if only a run determines it
+    - `capacities`: for inputs and outputs of known shape, the bytes of the largest tensor that will be stored there
     - `used`: called when a frame changes to other lengths, so that the stretch's creator can track its use
     """
 
     lengths: tuple[tuple[int, int], ...]
     numbers: Instructions
     kernels: tuple[StretchedKernel, ...]
-    shapes: Mapping[int, tuple[tuple[int, int], ...]]
+    following: FollowingKernel
+    shapes: Mapping[int, tuple[tuple[int, int | None], ...]]
     capacities: Mapping[int, int]
     used: Callable[[], None]
 

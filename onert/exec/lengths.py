@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,6 +15,7 @@ from onert.ir import Array, ExecutionError, Shape
 from onert.ir.shape import is_static, static
 
 from .context import Instance
+from .meter import metered
 from .runner import Runner, Setup
 
 MOST_KEPT, KEPT_BYTES = 24, 256 << 20
@@ -93,7 +95,8 @@ class _Kept:
     def setup(self, lengths: tuple[int, ...], changed: Iterable[int], outdated: str = "") -> Setup:
         """The frame, which has these lengths, ready to run; `changed` are the inputs whose shapes the user changed."""
         fit = _FitOfLengths(self, lengths, tuple(changed))
-        return Setup(fit, self.instance, self.frame, fit.run, outdated)
+        run = partial(metered, fit.run, self.instance.meter) if self.frame.routine.metered else fit.run
+        return Setup(fit, self.instance, self.frame, run, outdated)
 
     def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
         """Copy all inputs into the frame's own memory, for the runs of a setup."""
@@ -294,8 +297,8 @@ class _FitOfLengths:
         if of is not self.lengths:
             of, kept = self.lengths, self._kept
             self.settle()
-            tensors = [kept.frame.tensors[at] for at in kept.frame.routine.subgraph.outputs]
-            found = tuple([_with(info, tensor.type.shape) for info, tensor in zip(kept.outputs, tensors, strict=True)])
+            shapes = map(kept.frame.shape, kept.frame.routine.subgraph.outputs)
+            found = tuple(map(_with, kept.outputs, shapes))
             self._outputs = of, found
         return found
 

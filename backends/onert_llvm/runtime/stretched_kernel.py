@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from attrs import evolve, field, frozen
 
-from onert.backend import Stretched, Tensors
+from onert.backend import Following, Tensors
 from onert.backend.memory import touched
 from onert.ir import Array, Context
 from onert.ir.process import imports
@@ -70,10 +70,14 @@ class StretchedKernel:
         )
         return frozenset(v.index for v in slots if isinstance(v, Pointer) and v.area is Area.OPERAND)
 
+    @property
+    def shaped(self) -> frozenset[int]:
+        return frozenset()
+
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
         return _with_decisions(_Native(self.functions, numbers, registers), numbers, registers)
 
-    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Following:
         return _BoundStretch(self, tensors, numbers, registers)
 
 

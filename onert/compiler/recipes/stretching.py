@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onert.backend import HOST, Backend, Program, Stretch, StretchedKernel
+from onert.backend import HOST, Backend, FollowingKernel, Program, Stretch, StretchedKernel
+from onert.ir import TensorType
 from onert.ir.symbolic.instructions import NoInstructionError, instructions
 from onert.ir.symbolic.trace import Symbolic, Trace, largest
 
@@ -27,7 +28,7 @@ def stretch(
     graph = routine.subgraph
     called = any(operation.op.subgraphs for operation in graph.operations)
     persistent = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
-    if called or persistent or routine.metered or not routine.is_on_host or not routine.steps:
+    if called or persistent or not routine.is_on_host or not routine.steps:
         return None
     if any(_is_open(trace, p.offset) for plan in routine.arenas.values() for p in plan.placements.values()):
         return None
@@ -40,12 +41,16 @@ def stretch(
         if found is None or not computed.isdisjoint(found.operands):
             return None
         kernels.append(found)
-    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
-    visible = (*ports, *(i for i, root in routine.roots.items() if root in ports and i not in ports))
-    types = {i: graph.operands[i].known for i in visible}
-    if any(type_.dtype.is_handle or graph.operands[i].is_constant for i, type_ in types.items()):
+    following = next((kernel for kernel in kernels if isinstance(kernel, FollowingKernel)), None)
+    if following is None:
         return None
-    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ports}
+    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
+    visible = dict.fromkeys((*ports, *(i for i, root in routine.roots.items() if root in ports)))
+    if any(graph.operands[i].is_constant for i in visible) or any(graph.type(i).dtype.is_handle for i in graph.inputs):
+        return None
+    visible |= dict.fromkeys(i for kernel in kernels for i in kernel.shaped if not graph.operands[i].is_constant)
+    types = {i: graph.operands[i].known for i in visible}
+    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ports if _has_room(types[i])}
     required = [number for kernel in kernels for number in kernel.wanted]
     required += [d.index for type_ in types.values() for d in _dims(type_.shape) if _is_open(trace, d)]
     try:
@@ -58,7 +63,12 @@ def stretch(
         )
         for i in visible
     }
-    return Stretch(tuple(lengths), numbers, tuple(kernels), shapes, capacities, used)
+    return Stretch(tuple(lengths), numbers, tuple(kernels), following, shapes, capacities, used)
+
+
+def _has_room(type_: TensorType) -> bool:
+    """Whether memory for a tensor is allocated before the run."""
+    return type_.is_static and not type_.dtype.is_handle
 
 
 def _dims(shape: Any) -> tuple[Any, ...]:

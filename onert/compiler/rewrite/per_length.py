@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import attrs
 import numpy as np
 from attrs import field, frozen
 
-from onert.backend.evaluating import work_of_evaluating
+from onert.backend.evaluating import varies, work_of_evaluating
 from onert.ir import (
     Array,
     CallTypes,
@@ -112,7 +111,7 @@ def folded(
         needed.add(at)
         operation = subgraph.operations[at]
         work += work_of_evaluating(operation.op, at_first(known))
-        if _varies(operation.op) or work > _MOST_WORK:
+        if varies(operation.op) or work > _MOST_WORK:
             raise OneLengthError(f"{operation} has to be folded for each length separately")
         for i, type_ in zip(operation.inputs, known.inputs, strict=True):
             if i is None or type_ is None or i in constants:
@@ -133,16 +132,6 @@ def folded(
         )
         for at, target in enumerate(targets)
     ]
-
-
-def _varies(value: object) -> bool:
-    """Whether an attribute depends on lengths, so that `evaluate` cannot be called for others."""
-    if isinstance(value, tuple):
-        return any(map(_varies, value))
-    kind: Any = type(value)
-    if attrs.has(kind) and kind is not Constant:
-        return any(_varies(getattr(value, each.name)) for each in attrs.fields(kind))
-    return is_symbolic(value)
 
 
 def _elements(type_: TensorType, numbers: list[Any]) -> _Elements:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onert.backend import HOST, Buffer, Routine, Stretch, Stretched, Tensor
 from onert.backend.memory import touched
-from onert.ir import Array, Context, ExecutionError, TensorType
+from onert.ir import Array, Context, ExecutionError, Shape, TensorType
 from onert.ir.shape import static
 
 from .frame import Calls, Frame
@@ -97,17 +97,21 @@ class StretchedFrame(Frame):
         self.lengths: tuple[int, ...] | None = None
         self._stretch = stretch
         first = stretch.numbers.first
-        sizes = sorted({d for dims in stretch.shapes.values() for register, d in dims if register < 0})
-        of_sizes = {d: len(first) + at for at, d in enumerate(sizes)}
+        sizes = sorted(
+            {d for dims in stretch.shapes.values() for register, d in dims if register < 0 and d is not None}
+        )
+        of_sizes: dict[int | None, int] = {d: len(first) + at for at, d in enumerate(sizes)}
         self._registers = np.append(first, np.array(sizes, first.dtype))  # all dimensions can be read from registers
         self._words: memoryview[int] = self._registers.data  # yields Python integers
-        self._follow = stretch.kernels[0].followed(stretch.numbers, self._registers)
+        self._follow = stretch.following.followed(stretch.numbers, self._registers)
         self._become = self._follow
-        """Executes the instructions and, once kernels are bound, puts the results into the first step's commands."""
+        """Executes the instructions and, once kernels are bound, puts the results into one step's commands."""
         self._stretched: tuple[Stretched, ...] = ()
         """The bound steps."""
         self._others: tuple[Stretched, ...] = ()
-        """The bound steps other than the first."""
+        """The bound steps other than that one."""
+        self._arena: tuple[Array, int] | None = None
+        """The arena, and where this frame's part of it starts."""
         super().__init__(routine, context, execute, None)
         roots = routine.roots
         opened = {
@@ -132,12 +136,38 @@ class StretchedFrame(Frame):
         self._ends = [(tensor, i in inputs) for i, tensor in self.roomy.items()]
         self._away = True
         """Whether any of these may be placed outside its own memory."""
-        self._within: list[tuple[Resized, int, Callable[[Sequence[int]], tuple[int, ...]]]] = []
+        self._within: list[tuple[Resized, int, _Reading]] = []
         """Tensors that share the memory of others."""
+        self._planned: list[tuple[Resized, int, _Reading]] = []
+        """Tensors in the arena whose shapes kernels read, and where they start."""
+        self._unsized: list[tuple[Tensor, int]] = []
+        """Tensors of which only a run determines some dimensions, but lengths determine others."""
+        plan = routine.arenas.get(HOST.name)
         for i, dims in stretch.shapes.items():
-            if i not in self.roomy:
-                self._tensors[i] = within = Resized(self._tensors[i])
-                self._within.append((within, roots[i], _reading([r if r >= 0 else of_sizes[d] for r, d in dims])))
+            if self._tensors[i].dynamic:
+                if opened[i]:
+                    self._unsized.append((self._tensors[i], i))
+            elif i not in self.roomy:
+                read = _reading([r if r >= 0 else of_sizes[d] for r, d in dims])
+                self._tensors[i] = resized = Resized(self._tensors[i])
+                if i in roots:
+                    self._within.append((resized, roots[i], read))
+                elif plan is not None and i in plan.placements and opened[i]:
+                    self._planned.append((resized, plan.placements[i].offset, read))
+
+    def shape(self, operand: int) -> Shape:
+        """The shape of an operand in `Stretch.shapes` for the current lengths; None stands for what only a run
+        determines."""
+        words = self._words
+        return tuple([d if register < 0 else words[register] for register, d in self._stretch.shapes[operand]])
+
+    def settle(self, arena: Array, start: int) -> None:
+        super().settle(arena, start)
+        self._arena = arena, start
+
+    def vacate(self) -> None:
+        super().vacate()
+        self._arena = None
 
     def room(self, operand: int) -> Array:
         """The frame's own memory for an input, with the input's current shape."""
@@ -181,6 +211,13 @@ class StretchedFrame(Frame):
         for within, root, read in self._within:
             within.shape, place = read(words), self._tensors[root].buffer
             within.buffer = None if place is None else place.reshape(within.shape)
+        if self._arena is not None:
+            arena, start = self._arena
+            for planned, offset, read in self._planned:
+                planned.shape = read(words)
+                planned.buffer = HOST.view(arena, start + offset, planned.type)
+        for unsized, operand in self._unsized:
+            unsized.declared = unsized.type = unsized.declared.with_shape(self.shape(operand))
         self.lengths = lengths
         return True
 
@@ -196,17 +233,23 @@ class StretchedFrame(Frame):
         """The steps, bound to the current buffers of the tensors, with the numbers of the lengths put into them."""
         if self.bound is None:
             numbers, registers = self._stretch.numbers, self._registers
+            following = self._stretch.following
+            first = following.bind(self.tensors, self._context, numbers, registers)
             bound = tuple(
-                [kernel.bind(self.tensors, self._context, numbers, registers) for kernel in self._stretch.kernels]
+                [
+                    first if kernel is following else kernel.bind(self.tensors, self._context, numbers, registers)
+                    for kernel in self._stretch.kernels
+                ]
             )
             for at, length in enumerate(self.lengths or ()):
                 self._words[at] = length
-            if self.lengths is None or not bound[0].become():
+            if self.lengths is None or not first.become():
                 raise ExecutionError("the program cannot run for these lengths")
-            self._stretched, self._others = bound, bound[1:]  # these keep the commands' memory alive
+            self._stretched = bound  # these keep the commands' memory alive
+            self._others = tuple([each for each in bound if each is not first])
             for other in self._others:
                 other.put()
-            self._become = bound[0].become
+            self._become = first.become
             self.bound = tuple([each.run for each in bound])
         return self.bound
 
@@ -216,7 +259,10 @@ class StretchedFrame(Frame):
         self._stretched = self._others = ()
 
 
-def _reading(registers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+_Reading = Callable[[Sequence[int]], tuple[int, ...]]
+
+
+def _reading(registers: Sequence[int]) -> _Reading:
     """A function that reads a shape from registers."""
     if len(registers) > 1:
         return itemgetter(*registers)

@@ -207,7 +207,7 @@ def _pad(lowering: Lowering, at: int, op: Pad) -> None:
     """Copy the middle; each axis's margins span only the middle of the axes before it."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
-    pairs = [(int(a), int(b)) for a, b in lowering.elements(operation.used[1])]
+    pairs = lowering.elements(operation.used[1]).tolist()
     whole, value_and_reads = operand(lowering, target), _filling(lowering, at)
     value, reads = value_and_reads
     own = lowering.shape(source)

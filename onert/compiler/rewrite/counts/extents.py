@@ -253,7 +253,7 @@ class Extents(Value):
         if x is None or axes is None or function is None:
             return None
         size, result_size = (num_elements(self.types[i].shape) for i in (operation.used[0], operation.outputs[0]))
-        if is_symbolic(size) or not size or result_size != 1:
+        if not size or result_size != 1:
             return None
         if x.shape == self.types[operation.used[0]].shape:
             found = x.reshape(-1)[0]

@@ -125,7 +125,7 @@ def _pad(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResul
     known = [[c.exact or 0 for c in row] for row in cells]
     if not unknown or type_.quantization is not None or any(abs(n) > MOST_SIZED for row in known for n in row):
         return None
-    amounts, sizes = np.array(known, np.int32), [-1] * type_.rank
+    amounts, sizes = list(known), [-1] * type_.rank
     totals: dict[int, Extent] = {}
     for axis in unknown:
         before, size = cells[axis][0].exact, type_.shape[axis] or 0
@@ -134,12 +134,12 @@ def _pad(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResul
         if before is None or before < 0 or not 0 < total.high <= MOST_SIZED:
             return None
         totals[axis], padded_size = total, before + size
-        amounts[axis] = before, max(padded_size, total.high) - padded_size
+        amounts[axis] = [before, max(padded_size, total.high) - padded_size]
         sizes[axis] = -1 if padded_size <= total.high else total.high
     if x is not None:
         stored = w.like(type_, 0) if value is None else w.add(Reshape(()), value)
         whole = w.add(Select(), w.valid_mask(x), whole, stored)
-    whole = w.add(op, whole, w.constant(amounts), *(() if value is None else (value,)))
+    whole = w.add(op, whole, w.integers(amounts, DType.INT32), *(() if value is None else (value,)))
     if any(size >= 0 for size in sizes):
         begin = w.constant(np.zeros(type_.rank, np.int32))
         whole = w.add(Slice(), whole, begin, w.integers(sizes, DType.INT32))
@@ -147,7 +147,7 @@ def _pad(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResul
     for axis, total in totals.items():
         margin = w.as_count(w.part(flat, 2 * axis + 1, 1))
         checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # checks that it is not negative
-        number = w.sum(w.sum(checked, _valid_count(w, axes, type_, axis)), w.number(int(amounts[axis, 0])))
+        number = w.sum(w.sum(checked, _valid_count(w, axes, type_, axis)), w.number(amounts[axis][0]))
         if total.exact is not None:
             whole = w.require_length(whole, axis, number, total.exact)
             continue
