@@ -11,15 +11,19 @@ from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert.ir.ops.data_movement.fill import Range, TopK
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.layout import Reverse
-from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
-from onert.ir.ops.data_movement.slicing import StridedSlice, Tile
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import BroadcastTo, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 
@@ -119,6 +123,38 @@ def resampled() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), x, b.add(how, learned, size))])
 
 
+def _assigned(b: Builder, x: int, waves: int, columns: Any) -> int:
+    """Waves assigned to every second column of zeros, with an index for each element, as TorchScript exports it."""
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), b.constant(np.int64([0])))
+    shape, wide = (b.add(Concat(0), count, b.constant(np.int64([width]))) for width in (8, 4))
+    zeros = b.add(Fill(), shape, b.constant(np.float32(0)))
+    ends = (b.constant(np.int64(0)), b.add(Reshape(()), count), b.constant(np.int64(1)))
+    rows = b.add(BroadcastTo(), b.add(Reshape((-1, 1)), b.add(Range(), *ends)), wide)
+    both = [b.add(ExpandDims(), each, b.constant(np.int32(-1))) for each in (rows, b.add(BroadcastTo(), columns, wide))]
+    indices = b.add(Concat(2), *both)
+    negative = b.add(Comparison(ComparisonKind.LESS), indices, b.constant(np.int64(0)))
+    indices = b.add(Select(), negative, b.add(Binary(BinaryKind.ADD), indices, shape), indices)
+    return b.add(ScatterSlices(), zeros, indices, waves)
+
+
+def assigned() -> Subgraphs:
+    """Sines and cosines assigned to alternate columns, row by row and column by column; outer products by Einsum."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 8)), "x")
+    sines = b.add(Unary(UnaryKind.SIN), _angles(b, x))
+    by_row = _assigned(b, x, sines, b.constant(np.int64([0, 2, 4, 6])))
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), b.constant(np.int64([0])))
+    start, end = b.add(Binary(BinaryKind.SUB), count, b.constant(np.int64([1]))), b.constant(np.int64(-1))
+    ends = (b.add(Cast(DType.FLOAT32), b.add(Reshape(()), start)), b.add(Cast(DType.FLOAT32), end))
+    places = b.add(Range(), *ends, b.constant(np.float32(-1)))
+    angles = b.add(Einsum("i,j->ji"), places, b.constant(np.float32([0.3, 0.7, 1.1, 0.2])))
+    zeros = b.add(Fill(), b.add(Concat(0), b.constant(np.int64([8])), count), b.constant(np.float32(0)))
+    columns = b.constant(np.int64([[1], [3], [5], [7]]))
+    by_column = b.add(ScatterSlices(), zeros, columns, b.add(Unary(UnaryKind.COS), angles))
+    turned = b.add(Transpose(), by_column, b.constant(_whole(1, 0)))
+    return b.model([b.add(Binary(BinaryKind.ADD), b.add(Binary(BinaryKind.ADD), x, by_row), turned)])
+
+
 def ranked() -> Subgraphs:
     """All rows in the order of their elements, as `argsort` is exported."""
     b = Builder()
@@ -135,5 +171,6 @@ POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[i
     ("resampled", resampled, lambda n: [(1, max(n, 1), n + 2, 3)]),
     ("last", last, lambda n: [(max(n, 1), 4)]),
     ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
+    ("assigned", assigned, lambda n: [(max(n, 1), 8)]),
     ("ranked", ranked, lambda n: [(3, n + 30)]),
 ]

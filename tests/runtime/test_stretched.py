@@ -128,6 +128,8 @@ def _settled(name: str) -> tuple[onert.Execution, Callable[[int], list[tuple[int
         "rounds",
         "listed",
         "positions",
+        "assigned",
+        "descending",
         "rooted",
         "last",
         "volumes",
@@ -150,7 +152,6 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
         "averaged words",
         "resized bytes",
         "resized words",
-        "descending",
         "resampled",
     ],
 )

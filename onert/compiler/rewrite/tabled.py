@@ -14,12 +14,15 @@ from onert.ir import Array, CallTypes, DType, Op, TensorType, evaluate
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import are_same, is_symbolic, largest
+from onert.ir.symbolic.trace import are_same, hint, is_symbolic, largest
+
+from .counts.first_entries import axis_rule
 
 MOST_BYTES = 16 << 20
 """The largest table. Larger ones are computed for each length separately."""
@@ -80,11 +83,13 @@ def _root(operand: int, rank: int, low: int, high: int, dtype: DType) -> Tabled:
 
 
 def of_range(operand: int, types: CallTypes) -> Tabled:
-    """The table of a `Range` whose start and limit may be lengths."""
+    """The table of a `Range` of integers, which may be stored as floats, whose start and limit may be lengths."""
     start, limit, delta = (_number(types.input(at)) for at in range(3))
-    if is_symbolic(delta) or delta < 1:
+    if is_symbolic(delta) or not delta:
         raise UnknownError
-    return _root(operand, 1, _ends(start)[0], _ends(limit)[1], types.output.dtype)
+    if delta > 0:
+        return _root(operand, 1, _ends(start)[0], _ends(limit)[1], types.output.dtype)
+    return _root(operand, 1, _ends(limit)[0] + 1, _ends(start)[1] + 1, types.output.dtype)
 
 
 def of_length(operand: int, type_: TensorType) -> Tabled:
@@ -96,9 +101,12 @@ def of_length(operand: int, type_: TensorType) -> Tabled:
 def _ends(number: Any) -> tuple[int, int]:
     """Lower and upper bound of a number over all lengths."""
     if not is_symbolic(number):
-        return number, number
-    most = largest(number)
-    return (0, most) if number >= 0 and not is_symbolic(most) else refused()
+        return int(number), int(number)
+    negative = bool(number < 0)
+    most = largest(-number if negative else number)
+    if is_symbolic(most):
+        raise UnknownError
+    return (-most, 0) if negative else (0, most)
 
 
 def refused() -> Any:
@@ -111,7 +119,8 @@ def _number(type_: TensorType) -> Any:
     if type_.data is None:
         raise UnknownError
     (found,) = type_.data.array.reshape(-1).tolist()
-    return found if is_symbolic(found) or found == int(found) else refused()
+    value = hint(found)
+    return found if value == int(value) and not (is_symbolic(found) and isinstance(value, float)) else refused()
 
 
 def combined_positions(operand: int, op: Binary, operands: Sequence[Tabled]) -> Tabled:
@@ -209,10 +218,17 @@ def _placed(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
 
 def _evaluate(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Array:
     """The result of an operation on tables."""
-    tables = [each.table for each in operands]
-    inputs = tuple(types.input(at).with_shape(table.shape) for at, table in enumerate(tables))
-    (found,) = evaluate(op, tables, CallTypes(inputs, types.outputs))
+    (found,) = evaluate(op, [each.table for each in operands], _types_of(operands, types))
     return found
+
+
+def _types_of(operands: Sequence[Tabled], types: CallTypes) -> CallTypes:
+    """The types of an operation on tables. Its results have the declared types."""
+    of_tables = list[TensorType]()
+    for each, type_ in zip(operands, filter(None, types.inputs), strict=True):
+        data = type_.data if each.root is None else None
+        of_tables.append(evolve(type_, shape=each.table.shape, data=data))
+    return CallTypes(tuple(of_tables), types.outputs)
 
 
 def gathered(op: Gather, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
@@ -232,13 +248,14 @@ def concatenated(op: Concat, operands: Sequence[Tabled], types: CallTypes) -> Ta
     if any(axis in each.axes for each in operands) or is_symbolic(types.output.shape[axis]):
         raise UnknownError
     common = np.broadcast_shapes(*((*s[:axis], 1, *s[axis + 1 :]) for s in (each.table.shape for each in operands)))
+    placed = next((each for each in operands if each.root is not None), None) or refused()
     wide = [
-        evolve(each, table=np.broadcast_to(each.table, (*common[:axis], each.table.shape[axis], *common[axis + 1 :])))
+        evolve(
+            placed if each.root is None else each,
+            table=np.broadcast_to(each.table, (*common[:axis], each.table.shape[axis], *common[axis + 1 :])),
+        )
         for each in operands
-        if each.root is not None
     ]
-    if len(wide) != len(operands):
-        raise UnknownError
     _bound(sum(each.table.size for each in wide), types.output.dtype)
     return _placed(op, wide, types)
 
@@ -251,6 +268,52 @@ def packed(op: Pack, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
         for e in operands
     ]
     return concatenated(Concat(new), wide, types)
+
+
+def by_entry(op: Op, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
+    """The table of an operation that treats the positions along one axis of each operand independently."""
+    wide, placed = _lengthened(operands, types)
+    axes = [None if each.root is None else each.axes[0] for each in wide]
+    rule = axis_rule(op, _types_of(wide, types), axes)
+    if rule is None or rule.filled or rule.constants:
+        raise UnknownError
+    fixed = math.prod(d for d in static(types.output.shape) if not is_symbolic(d))
+    _bound(placed.table.shape[placed.axes[0]] * fixed, types.output.dtype)
+    return evolve(placed, axes=(rule.axis,), table=_evaluate(op, wide, types))
+
+
+def at_own_positions(op: ScatterSlices, operands: Sequence[Tabled], types: CallTypes) -> Tabled:
+    """The table of a scatter in which each position's indices begin with the position itself."""
+    wide, placed = _lengthened(operands, types)
+    indices = wide[1].table
+    own = np.arange(placed.low, placed.low + len(indices)).reshape(-1, *(1,) * (indices.ndim - 2))
+    if placed.low or any(each.axes != (0,) for each in wide) or (indices[..., 0] != own).any():
+        raise UnknownError
+    return evolve(placed, axes=(0,), table=_evaluate(op, wide, types))
+
+
+def _lengthened(operands: Sequence[Tabled], types: CallTypes) -> tuple[list[Tabled], Tabled]:
+    """The tables with an entry for each position along one axis of each operand whose size is the number of positions,
+    and one of the operands that depend on positions."""
+    placed = next(each for each in operands if each.root is not None)
+    if len(placed.axes) != 1:
+        raise UnknownError
+    size = types.input(operands.index(placed)).shape[placed.axes[0]]
+    wide = list[Tabled]()
+    for at, each in enumerate(operands):
+        shape = static(types.input(at).shape)
+        open_ = _open_axes(shape)
+        if each.root is None and len(open_) == 1 and are_same(shape[open_[0]], size):
+            full_shape = list(each.table.shape)
+            full_shape[open_[0]] = placed.table.shape[placed.axes[0]]
+            _bound(math.prod(full_shape), types.input(at).dtype)
+            wide.append(evolve(placed, axes=(open_[0],), table=np.broadcast_to(each.table, full_shape)))
+            continue
+        is_alike = not open_ if each.root is None else len(each.axes) == 1 and {*open_} <= {*each.axes}
+        if not is_alike or each.root not in (None, placed.root) or (each.root is not None and each.low != placed.low):
+            raise UnknownError
+        wide.append(each)
+    return wide, placed
 
 
 def multiplied(op: BatchMatMul, operands: Sequence[Tabled], types: CallTypes) -> Tabled:

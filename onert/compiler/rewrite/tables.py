@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence, Set
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -32,15 +33,17 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, StridedSlice, Tile
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
@@ -49,7 +52,7 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import OneLengthError, is_symbolic
+from onert.ir.symbolic.trace import OneLengthError, are_same, is_symbolic
 
 from .edit import Edit
 from .per_length import at_first, folded
@@ -58,6 +61,8 @@ from .tabled import (
     MOST_BYTES,
     Tabled,
     UnknownError,
+    at_own_positions,
+    by_entry,
     combined_positions,
     concatenated,
     evaluated,
@@ -86,6 +91,8 @@ _ROUNDED_ONCE = (
 """The float functions that round exactly once, and so are identical in kernels."""
 
 _LAYERS = (Conv2D, Conv3D, DepthwiseConv2D, FullyConnected, BatchMatMul, TransposeConv2D)
+_BY_ENTRY = (Pad, Reverse, ScatterElements, ScatterSlices, Slice)
+"""Kinds that only move elements, and those of different positions alike."""
 _ELEMENT_WISE = (Binary, Unary, Reshape, ExpandDims, Squeeze, Transpose)
 
 
@@ -99,6 +106,7 @@ class Tables:
         self._producers: dict[int, tuple[int, CallTypes]] = {}
         self._folded: set[int] = set()
         self._tabled: dict[int, Tabled | None] = {}
+        self._counting: dict[int, Any] = {}  # ranges from 0, and their limits
         self._inexact: dict[int, int] = {}  # tensors that kernels might compute differently, and their operations
         self._unknown: dict[int, int] = {}  # tensors that depend on lengths in an unknown way, and their operations
 
@@ -228,11 +236,15 @@ class Tables:
         if len(operation.outputs) != 1 or any(t is not None and t.quantization for t in (*types.inputs, output)):
             raise UnknownError
         if isinstance(op, Range):
-            return of_range(operation.outputs[0], types)
+            return of_range(self._range_root(operation.outputs[0], types), types)
         if isinstance(op, Fill):
             value = self._operand_table(operation, types, 1).table
             return Tabled(None, 0, (), value.reshape((1,) * output.rank))
         first = self._operand_table(operation, types, 0)
+        if isinstance(op, Select) and not op.rows and (first.table == first.table.flat[0]).all():
+            return with_leading_ones(
+                self._operand_table(operation, types, 1 if first.table.flat[0] else 2), output.rank
+            )
         if isinstance(op, ExpandDims | Reshape | Squeeze):
             return reshaped(first, static(types.input(0).shape), static(output.shape))
         if isinstance(op, BroadcastTo):
@@ -258,12 +270,31 @@ class Tables:
             return multiplied(op, operands, types)
         if isinstance(op, FullyConnected):
             return of_zeros(op, operands, types)
+        if isinstance(op, ScatterSlices) and operands[1].root is not None and self._is_counting(operands[1].root):
+            return at_own_positions(op, operands, types)
+        if isinstance(op, _BY_ENTRY) or (isinstance(op, Einsum) and not _sums(op)):
+            return by_entry(op, operands, types)
         if not isinstance(op, Binary | Cast | Comparison | Select | Unary):
             raise UnknownError
         operands = [with_leading_ones(each, output.rank) for each in operands]
         if isinstance(op, Binary) and len({(each.root, each.axes) for each in operands if each.root is not None}) > 1:
             return combined_positions(operation.outputs[0], op, operands)
         return evaluated(op, operands, types)
+
+    def _range_root(self, operand: int, types: CallTypes) -> int:
+        """A range from 0, or the first one with as many elements, whatever their type."""
+        limit = types.input(1).data
+        if limit is None or not _counts_from_0(types):
+            return operand
+        number = limit.array.item()
+        found = next((each for each, other in self._counting.items() if are_same(other, number)), operand)
+        self._counting[found] = number
+        return found
+
+    def _is_counting(self, root: int) -> bool:
+        """Whether a root's elements are the positions along its only axis."""
+        at, types = self._producers.get(root, (-1, None))
+        return types is not None and isinstance(self._subgraph.operations[at].op, Range) and _counts_from_0(types)
 
     def _operand_table(self, operation: Operation, types: CallTypes, at: int) -> Tabled:
         """The table of an operand; a constant depends on no position, and a length is a position itself."""
@@ -313,6 +344,18 @@ class Tables:
         shape = edit.operand(Operand(TensorType(DType.INT32, (type_.rank,)), data=_dims(static(type_.shape))))
         add(BroadcastTo(), (found, shape), type_.dtype, static(type_.shape))
         return [*operations[:-1], evolve(operations[-1], outputs=(operand,))]
+
+
+def _counts_from_0(types: CallTypes) -> bool:
+    """Whether a range starts at 0 and increases by 1."""
+    start, delta = (types.input(at).data for at in (0, 2))
+    return all(d is not None and d.array.item() == value for d, value in ((start, 0), (delta, 1)))
+
+
+def _sums(op: Einsum) -> bool:
+    """Whether elements are sums, or products of more than two numbers, which may be rounded in another order."""
+    operands, _, result = op.equation.replace(" ", "").partition("->")
+    return operands.count(",") != 1 or not set(operands) <= {*result, ","}
 
 
 def _is_exact(op: Op, types: CallTypes) -> bool:
