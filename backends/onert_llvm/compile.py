@@ -195,12 +195,8 @@ def lowered(
 
     def lower(group: Group) -> None:
         lowering.begin(group.operations[0])
-        own = partial(rule_of_group(sequence.subgraph, group.operations).lower, lowering, group.operations)
         try:
-            if cases is None:
-                own()
-            else:
-                lowering.by_cases(cases, own)
+            rule_of_group(sequence.subgraph, group.operations).lower_by_cases(lowering, group.operations, cases)
         except LeakError as error:
             place = ", ".join(str(lowering.operation(at)) for at in group.operations)
             raise LeakError(f"{place}: {error}") from error

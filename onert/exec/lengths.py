@@ -170,7 +170,7 @@ class Lengths:
         if len(arrays) != len(now.fixed):
             return False
         kept = self._gone_on(
-            runner, tuple(map(_SHAPE, arrays)), [(operand, mine) for _, operand, mine in setup.run_inputs]
+            runner, tuple(map(_SHAPE, arrays)), ((operand, mine) for _, operand, mine in setup.run_inputs)
         )
         if kept is not None:
             kept.give(runner.setup, arrays)

@@ -19,8 +19,15 @@ from onert.compiler.legalize.vision_audio.interpolation import SameElements
 from onert.compiler.recipes.recipe import MOST, MOST_UNUSED, Recipes
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.data_movement.reshape import ShapeOf
+from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.symbolic.instructions import instructions
@@ -55,8 +62,30 @@ def _with_shape_output() -> Subgraphs:
     return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
 
 
+def _conditional() -> Subgraphs:
+    """Convolutions in one branch, whose kernels differ between widths."""
+    b, then, otherwise = Builder(), Builder("then"), Builder("otherwise")
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    total = b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 1, 2, 3])))
+    positive = b.add(Comparison(ComparisonKind.GREATER), total, b.constant(np.float32(0)))
+    type_ = TensorType(DType.FLOAT32, (1, 6, None, 3))
+    rows = then.input(type_)
+    for stride, count in ((2, 16), (2, 32), (1, 3)):
+        channels = then.type(rows).shape[3] or 0
+        rows = then.add(Conv2D(Padding.SAME, 1, stride), rows, then.constant(weights(count, 1, 3, channels)))
+    rows = then.add(
+        ResizeNearestNeighbor(),
+        rows,
+        then.add(Slice(), then.add(ShapeOf(DType.INT32), 0), *(then.constant(np.int32([each])) for each in (1, 2))),
+    )
+    negative = otherwise.add(Unary(UnaryKind.NEG), otherwise.input(type_))
+    graphs = b.subgraph([b.add(If(1, 2, (type_,)), positive, x)]), then.subgraph([rows]), otherwise.subgraph([negative])
+    return Subgraphs(graphs)
+
+
 @pytest.mark.parametrize(
-    "model", [pooled, found, _with_shape_output, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)]
+    "model",
+    [pooled, found, _with_shape_output, _conditional, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)],
 )
 def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compilations(monkeypatch)

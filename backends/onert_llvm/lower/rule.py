@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from attrs import frozen
 
 from onert.ir.process import imports
+from onert.ir.symbolic.cases import Cases
 from onert.ir.value import Value
 
 from .command_builder import Lowering
@@ -23,13 +24,21 @@ class Rule(Value):
 
     `why_not` returns the reason why an operation does not run natively, or None. A chain of element-wise operations may
     be fused into the kernel of an `anchor`; `tabled` results may pass through a byte lookup table before they are
-    stored.
+    stored. An operation that `encloses` graphs lowers their operations one by one.
     """
 
     why_not: WhyNot
     lower: Lower
     anchor: bool = False
     tabled: bool = False
+    encloses: bool = False
+
+    def lower_by_cases(self, lowering: Lowering, operations: Sequence[int], cases: Cases | None) -> None:
+        """Lower operations for each of the cases of the lengths."""
+        if cases is None or self.encloses:  # enclosed operations have cases of their own
+            self.lower(lowering, operations)
+        else:
+            lowering.by_cases(cases, partial(self.lower, lowering, operations))
 
     def import_lowering(self) -> None:
         """Import the module of the lowering function."""

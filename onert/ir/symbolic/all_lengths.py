@@ -18,7 +18,7 @@ from onert.ir.dtype import Array
 
 from .trace import Trace, where_greater_of
 
-MOST_LENGTHS = 1 << 12
+MOST_LENGTHS = 1 << 13
 """The maximum number of lengths, or combinations of lengths, in a table."""
 _EXACT = 1 << 53
 """Integers up to this magnitude are compared with float64s in the same way as in Python."""
@@ -126,8 +126,10 @@ def _computed(function: Any, given: Sequence[Any]) -> tuple[Array, Any] | None:
         found = np.asarray(_PLAIN[function](*given))
         if found.dtype == np.float64:
             return found, fits
-        size = np.asarray(given[0], float) * given[1] if function is operator.mul else found.astype(np.int64)
-        return found.astype(np.int64), fits & (np.abs(size) <= _EXACT)
+        if found.dtype == np.bool_:
+            return found.astype(np.int64), fits
+        size = np.asarray(given[0], float) * given[1] if function is operator.mul else found
+        return found.astype(np.int64, copy=False), fits & (np.abs(size) <= _EXACT)
     if function in _ROUNDED:
         found = np.asarray(_ROUNDED[function](given[0])) if floats else np.asarray(given[0])
         fits = np.abs(found) <= _EXACT

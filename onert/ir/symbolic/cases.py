@@ -18,14 +18,20 @@ MOST_CASES, MOST_SAMPLES = 16, 256
 _SAMPLED, _SAMPLED_AMONG_MANY = (1, 2, 3, 4, 6, 9, 13, 16), (2, 3, 5, 13)
 """Sample lengths, and those if more than two lengths vary: schedules differ mostly between small sizes."""
 
+_NEAR = (2, 3, 5, 6, 7, 9, 11)
+"""Samples in quarters of the initial length: sizes that are fractions of it may be small, such as a sound's frames."""
+
 _Result = TypeVar("_Result")
 
 
 def samples(lengths: tuple[int, ...], most: tuple[int, ...], equal: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Samples of lengths up to `most` by which cases are found; `equal` has the first length that each one equals."""
     own = [at for at in range(len(lengths)) if equal[at] == at and lengths[at]]
-    some = _SAMPLED if len(own) < 3 else _SAMPLED_AMONG_MANY
-    each = [sorted({n for n in (*some, lengths[at], most[at]) if n <= most[at]}) for at in own]
+    some, near = (_SAMPLED, _NEAR) if len(own) < 3 else (_SAMPLED_AMONG_MANY, ())
+    each = [
+        sorted({n for n in (*some, *(n * lengths[at] // 4 for n in near), lengths[at], most[at]) if n <= most[at]})
+        for at in own
+    ]
     chosen = [dict(zip(own, found, strict=True)) for found in islice(product(*each), MOST_SAMPLES)]
     return tuple(tuple(known.get(equal[at], length) for at, length in enumerate(lengths)) for known in chosen)
 

@@ -11,6 +11,7 @@ from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import lifetimes
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.symbolic.cases import cases_of
 from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
@@ -50,7 +51,8 @@ class InnerGraphRules(Value):
     fuse: Fuse
 
     def rules(self) -> Mapping[type[Op], Rule]:
-        return {Loop: Rule(self.why_not, self.loop), Branch: Rule(self.why_not, self.branch)}
+        sides = {Loop: self.loop, Branch: self.branch}
+        return {kind: Rule(self.why_not, lower, encloses=True) for kind, lower in sides.items()}
 
     def why_not(self, op: Loop | Branch, types: CallTypes) -> str | None:
         """Why some operation of the inner graphs is not native; None if all are."""
@@ -198,9 +200,10 @@ class InnerGraph:
         outer = self.lowering
         inner = Lowering(graph, outer.isa, outer.settings, compact=outer.compact)
         inner.threads = outer.threads
+        cases = cases_of(d for operation in graph.operations for i in operation.used for d in graph.type(i).shape)
         for group in groups:
             inner.begin(group.operations[0])
-            self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
+            self.enclosed.rule(graph, group.operations).lower_by_cases(inner, group.operations, cases)
         return inner.finish()
 
     def _moved(self, lowered: Lowered, at: int) -> Commands:
