@@ -21,8 +21,8 @@ from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Low
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
-_MOST_KEPT, _KEPT_BYTES = 16, 1 << 18
-"""Each computed constant is kept for this many lengths and bytes: some callers alternate between a few lengths."""
+_MOST_KEPT, _KEPT_BYTES = 128, 1 << 18
+"""Each computed constant is kept for this many lengths and bytes: callers return to earlier lengths."""
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
@@ -90,6 +90,7 @@ class _BoundStretch:
         self._registers = registers
         self._constants: dict[int, dict[tuple[int, ...], Array]] = {index: {} for index, *_ in own.computed}
         """The arrays of each constant for the last lengths, the current one last."""
+        self._kept_bytes = dict.fromkeys(self._constants, 0)
         self._of_constants: list[tuple[int, int, int]] = []
         self._words: dict[int, Array] = {}
         """The constants whose elements native code stores."""
@@ -183,9 +184,10 @@ class _BoundStretch:
             if given in kept:
                 kept[given] = kept.pop(given)
                 continue
-            kept[given] = function(*given)
-            while len(kept) > 1 and (len(kept) > _MOST_KEPT or sum(a.nbytes for a in kept.values()) > _KEPT_BYTES):
-                del kept[next(iter(kept))]
+            made = kept[given] = function(*given)
+            self._kept_bytes[index] += made.nbytes
+            while len(kept) > 1 and (len(kept) > _MOST_KEPT or self._kept_bytes[index] > _KEPT_BYTES):
+                self._kept_bytes[index] -= kept.pop(next(iter(kept))).nbytes
         for index, offset, target in self._of_constants:
             _point(target, next(reversed(self._constants[index].values())), offset)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -32,21 +32,25 @@ from onert.ir.value import ByIdentity
 _MOST_WORK = 1 << 30
 """The most work for one length, in additions: about as long as compiling takes."""
 
-_Elements = tuple[TensorType, tuple[tuple[bool, Any], ...]]
-"""The type of a constant, and each of its elements: whether it is a number of a function, and its index if so."""
+_Number = tuple[bool, Any]
+"""Whether it is a number of a function, and then its index, otherwise its value."""
+_Elements = tuple[TensorType, tuple[_Number, ...]]
+"""The type of a constant, and its elements."""
 
 
 @frozen(eq=False)
 class Folded(ByIdentity):
     """The elements of tensors as a function of numbers: `operations` on `constants`, some of whose elements are these
-    numbers. `types` are the types of operands, which only give their quantisation. Raises ExecutionError if an
-    operation rejects its operands for these numbers.
+    numbers. `known` are the types of those operations whose evaluation depends on no shape; for others they are
+    inferred from `types`, which only give the operands' quantisation. `targets` are the tensors, with their shapes.
+    Raises ExecutionError if an operation rejects its operands for these numbers.
     """
 
-    targets: tuple[int, ...]
+    targets: Mapping[int, tuple[_Number, ...]]
     operations: tuple[Operation, ...] = field(repr=False)
     constants: Mapping[int, _Elements | Array] = field(repr=False)
     types: Mapping[int, TensorType] = field(repr=False)
+    known: Mapping[int, CallTypes] = field(repr=False)
 
     def __call__(self, *numbers: Any) -> tuple[Array, ...]:
         values: dict[int, Array] = {}
@@ -58,10 +62,17 @@ class Folded(ByIdentity):
             except (OnertError, *MISHAPS) as error:
                 raise ExecutionError(f"{operation}: {error}") from error
             values |= zip(operation.outputs, results, strict=True)
+        for target, shape in self.targets.items():
+            expected = tuple(numbers[value] if is_number else value for is_number, value in shape)
+            if values[target].shape != expected:  # native code relies on it
+                raise ExecutionError(f"a constant has shape {values[target].shape}, expected {expected}")
         return tuple(values[target] for target in self.targets)
 
     def _results(self, operation: Operation, values: Mapping[int, Array]) -> tuple[Array, ...]:
         arrays = [None if i is None else values[i] for i in operation.inputs]
+        known = self.known.get(operation.outputs[0])
+        if known is not None:
+            return evaluate(operation.op, arrays, known)
         inputs = tuple(None if i is None else self._type(i, values[i]) for i in operation.inputs)
         found = infer(operation.op, inputs)
         assert found is not None
@@ -122,7 +133,9 @@ def folded(
                 constants[i] = _elements(type_, numbers) if type_.data.is_symbolic else type_.data.array
     operations = tuple(subgraph.operations[at] for at in sorted(needed))
     types = {i: subgraph.type(i).with_data(None) for each in operations for i in (*each.used, *each.outputs)}
-    function = lru_cache(maxsize=1)(Folded(tuple(targets), operations, constants, types))
+    shapes = {target: _numbered(static(subgraph.type(target).shape), numbers) for target in targets}
+    plain = {out: own for out, (at, own) in producers.items() if at in needed and _is_plain(own)}
+    function = lru_cache(maxsize=1)(Folded(shapes, operations, constants, types, plain))
     return [
         Operation(
             PerLength(subgraph.type(target), Computed(_One(function, at), tuple(numbers))),
@@ -137,12 +150,23 @@ def folded(
 def _elements(type_: TensorType, numbers: list[Any]) -> _Elements:
     """A constant with symbolic elements, which are added to the numbers."""
     assert type_.data is not None
-    found: list[tuple[bool, Any]] = []
-    for element in type_.data.array.reshape(-1).tolist():
-        if is_symbolic(element):
-            numbers.append(element)
-        found.append((True, len(numbers) - 1) if is_symbolic(element) else (False, element))
-    return type_.with_data(None).with_shape(type_.data.array.shape), tuple(found)
+    elements = _numbered(type_.data.array.reshape(-1).tolist(), numbers)
+    return type_.with_data(None).with_shape(type_.data.array.shape), elements
+
+
+def _numbered(values: Iterable[Any], numbers: list[Any]) -> tuple[_Number, ...]:
+    """Values, the symbolic ones of which are added to the numbers."""
+    found: list[_Number] = []
+    for value in values:
+        if is_symbolic(value):
+            numbers.append(value)
+        found.append((True, len(numbers) - 1) if is_symbolic(value) else (False, value))
+    return tuple(found)
+
+
+def _is_plain(types: CallTypes) -> bool:
+    """Whether element types alone determine how an operation is evaluated."""
+    return not any(t is not None and t.quantization is not None for t in (*types.inputs, *types.outputs))
 
 
 def _array(given: _Elements, numbers: tuple[Any, ...]) -> Array:
