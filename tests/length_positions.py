@@ -155,6 +155,19 @@ def assigned() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), b.add(Binary(BinaryKind.ADD), x, by_row), turned)])
 
 
+def weighted() -> Subgraphs:
+    """Layers with factors and summands that lengths determine, before and after them."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 8)), "x")
+    count = b.add(Cast(DType.FLOAT32), b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), b.constant(_whole(0))))
+    root = b.add(Unary(UnaryKind.RSQRT), count)
+    row = b.add(Binary(BinaryKind.MUL), b.constant(_RANDOM.normal(0, 1, (1, 8)).astype(np.float32)), root)
+    weights = b.constant(_RANDOM.normal(0, 1, (8, 8)).astype(np.float32))
+    before = b.add(FullyConnected(), b.add(Binary(BinaryKind.ADD), x, row), weights)
+    after = b.add(Binary(BinaryKind.DIV), b.add(FullyConnected(), x, weights), count)
+    return b.model([before, b.add(Binary(BinaryKind.ADD), after, row)])
+
+
 def ranked() -> Subgraphs:
     """All rows in the order of their elements, as `argsort` is exported."""
     b = Builder()
@@ -172,5 +185,6 @@ POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[i
     ("last", last, lambda n: [(max(n, 1), 4)]),
     ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
     ("assigned", assigned, lambda n: [(max(n, 1), 8)]),
+    ("weighted", weighted, lambda n: [(max(n, 1), 8)]),
     ("ranked", ranked, lambda n: [(3, n + 30)]),
 ]

@@ -42,6 +42,7 @@ class Resource(Value):
 class Operand(Value):
     """A tensor's type, name and, for a constant, elements.
 
+    `from_sizes` marks a constant that the compiler computed from sizes of tensors, so that other sizes change it.
     `variable` marks state that persists from one run to the next and starts as zeros. `signature_shape` is set if the
     file leaves dimensions open: it is the shape with these unknown, while `type` has the file's default sizes. A
     variable with a `resource` is that resource variable.
@@ -53,6 +54,7 @@ class Operand(Value):
     variable: bool = False
     signature_shape: Shape | None = None
     resource: Resource | None = None
+    from_sizes: bool = False
 
     @property
     def is_constant(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from length_counts import COUNTS
 from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
+from length_positions import POSITIONS
 
 import onert
 from onert.exec import lengths
@@ -62,8 +63,11 @@ def test_every_executor_changes_from_one_length_to_another(executor: str, thread
     assert execution.program.stretch is not None
 
 
-@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in COUNTS])
-def test_sizes_that_a_run_determines_need_no_program_for_each_length(
+@pytest.mark.parametrize(
+    ("model", "shapes"),
+    [pytest.param(*row[1:], id=row[0]) for row in (*COUNTS, *(row for row in POSITIONS if row[0] == "weighted"))],
+)
+def test_a_new_length_needs_no_program_of_its_own(
     model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = opened(model())

@@ -68,9 +68,10 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
         if not results or size > room:
             continue
         room -= size
+        from_sizes = any(known.get(i, subgraph.operands[i]).from_sizes for i in operation.used)
         for out, result in zip(operation.outputs, results, strict=True):
-            old = subgraph.operands[out]
-            known[out] = evolve(old, type=old.type.with_shape(result.shape), data=Constant(result))
+            old, data = subgraph.operands[out], Constant(result)
+            known[out] = evolve(old, type=old.type.with_shape(result.shape), data=data, from_sizes=from_sizes)
             edit.redefine(out, known[out])
         edit.remove(at)
     if tables is not None:

@@ -50,7 +50,8 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
     """Fold constant per-channel factors and summands into a layer with constant float weights.
 
     Results may be rounded differently, except that exact sums (of bytes times whole numbers) stay exact. A summand
-    before a layer becomes part of the bias only if the layer does not pad its input with zeros.
+    before a layer becomes part of the bias only if the layer does not pad its input with zeros. What was computed from
+    sizes stays apart, as it has to in a program for many lengths, whose results have the same bits.
 
         a = Conv2D(x, w); b = Binary.MUL(a, c); y = Binary.ADD(b, d)   -->   y = Conv2D(x, w * c, d)
         a = Binary.MUL(x, c); y = FullyConnected(a, w)                 -->   y = FullyConnected(x, w * c)
@@ -105,6 +106,8 @@ def _vector(subgraph: Subgraph, operand: int | None, tensor: int, count: int) ->
         return None
     type_, other = subgraph.operands[operand].known, subgraph.type(tensor)
     if type_.value is None or type_.rank > other.rank or any(d != 1 for d in type_.shape[:-1]):
+        return None
+    if subgraph.operands[operand].from_sizes:
         return None
     elements = type_.value.reshape(-1).astype(np.float64)
     if elements.size not in (1, count) or not np.isfinite(elements).all():

@@ -61,7 +61,8 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
             for out, value in zip(operation.outputs, known, strict=True):
                 types[out] = types[out].with_shape(value.shape).with_data(Constant(value))
                 shapes.add(out)
-                new = evolve(subgraph.operands[out], type=types[out].with_data(None), data=types[out].data)
+                type_ = types[out].with_data(None)
+                new = evolve(subgraph.operands[out], type=type_, data=types[out].data, from_sizes=True)
                 edit.redefine(out, new)
             edit.remove(at)
             folded.add(at)

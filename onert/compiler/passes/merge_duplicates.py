@@ -60,7 +60,7 @@ def _floats(attributes: Any) -> Iterator[str]:
 
 def _constant_key(operand: Operand) -> Hashable:
     assert operand.data is not None
-    return operand.type, operand.data.array.tobytes()
+    return operand.type, operand.data.array.tobytes(), operand.from_sizes
 
 
 def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable:

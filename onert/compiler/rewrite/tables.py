@@ -9,8 +9,7 @@ bit-identical to those that constant folding produces in a program for one lengt
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,9 @@ from onert.ir import (
 from onert.ir.errors import MISHAPS
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.contraction.conv import Conv2D
-from onert.ir.ops.contraction.conv3d import Conv3D
-from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
@@ -52,7 +47,7 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import OneLengthError, are_same, is_symbolic
+from onert.ir.symbolic.trace import are_same, is_symbolic
 
 from .edit import Edit
 from .per_length import at_first, folded
@@ -90,10 +85,8 @@ _ROUNDED_ONCE = (
 )
 """The float functions that round exactly once, and so are identical in kernels."""
 
-_LAYERS = (Conv2D, Conv3D, DepthwiseConv2D, FullyConnected, BatchMatMul, TransposeConv2D)
 _BY_ENTRY = (Pad, Reverse, ScatterElements, ScatterSlices, Slice)
 """Kinds that only move elements, and those of different positions alike."""
-_ELEMENT_WISE = (Binary, Unary, Reshape, ExpandDims, Squeeze, Transpose)
 
 
 class Tables:
@@ -162,8 +155,6 @@ class Tables:
         remaining = (operation for at, operation in enumerate(self._subgraph.operations) if at not in replaced)
         needed = {i for operation in remaining for i in operation.used} | set(self._subgraph.kept)
         needed |= {root for i in needed & self._inexact.keys() if (root := self._root(i)) is not None}
-        for operand in needed & (self._inexact.keys() | self._unknown.keys()) - own:
-            self._require_no_bias(operand, replaced)
         made: dict[int, list[Operation]] = {at: [] for at in replaced}
         for operand, at in self._inexact.items():
             if operand in needed and at in replaced:
@@ -173,32 +164,6 @@ class Tables:
             made[self._unknown[operation.outputs[0]]].append(operation)
         for at, operations in made.items():
             edit.replace(at, *operations)
-
-    def _require_no_bias(self, operand: int, replaced: Set[int]) -> None:
-        """Raises OneLengthError if a program for one length might merge a constant row into the layer before or after
-        it, which rounds differently. Whether the constant is a row becomes a condition."""
-        operations = self._subgraph.operations
-        users = [at for at, operation in enumerate(operations) if operand in operation.used and at not in replaced]
-        merged = next((at for at in users if self._meets_layer(at, operand)), None)
-        if merged is not None and math.prod(static(self._subgraph.type(operand).shape)[:-1]) == 1:
-            raise OneLengthError(f"{operations[merged]} may become part of a layer")
-
-    def _meets_layer(self, at: int, operand: int) -> bool:
-        """Whether element-wise operations connect an operation that reads a constant to a layer."""
-        graph, pending, seen = self._subgraph, [at], set[int]()
-        while pending:
-            at = pending.pop()
-            operation = graph.operations[at]
-            if at in seen:
-                continue
-            seen.add(at)
-            if isinstance(operation.op, _LAYERS):
-                return True
-            if isinstance(operation.op, _ELEMENT_WISE):
-                before = (graph.definitions.get(i) for i in operation.used if i != operand)
-                pending += [i for i in before if i is not None]
-                pending += [user for out in operation.outputs for user in graph.uses.get(out, ())]
-        return False
 
     def _root(self, operand: int) -> int | None:
         tabled = self._tabled[operand]

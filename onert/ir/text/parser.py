@@ -276,8 +276,9 @@ class _Parser:
         signature = self.shape() if self.accept("signature") else None
         variable = self.accept("variable")
         resource = self.resource(type_) if self.accept("resource") else None
+        from_sizes = self.accept("from_sizes")
         data = self.elements(type_) if self.accept("=") else None
-        return Operand(type_, name, data, variable, signature, resource)
+        return Operand(type_, name, data, variable, signature, resource, from_sizes)
 
     def resource(self, type_: TensorType) -> Resource:
         container, name = self.string(), self.string()

@@ -97,6 +97,8 @@ def _operand(index: int, operand: Operand, constants: bool) -> str:
         if held.initial is not None:
             begins = " begins " + _elements(held.initial, operand.type, constants)
         parts.append(f"resource {json.dumps(held.container)} {json.dumps(held.name)}{begins}")
+    if operand.from_sizes:
+        parts.append("from_sizes")
     if operand.data is not None:
         parts.append("= " + _elements(operand.data, operand.type, constants))
     return " ".join(parts)

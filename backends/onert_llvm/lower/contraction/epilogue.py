@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, Leaf
@@ -143,14 +144,23 @@ def epilogue_task(
     trees: dict[int, Expr] = {current: tree}
     slots: dict[str, Slot] = {}
     columns: list[str] = []
+    numbers: dict[str, float] = {}
     names: dict[int, str] = {}
 
     def leaf(operand: int, result: int) -> Expr:
         """An operand from outside: a number, a vector with an element per column, or a matrix like the results."""
         how = reach_of(lowering.shape(operand), lowering.shape(result))
-        if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
-            return Const(float(lowering.elements(operand).reshape(())))
+        number = (
+            lowering.elements(operand).item()
+            if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant
+            else None
+        )
+        if number is not None and not is_symbolic(number):
+            return Const(float(number))
         name = names.setdefault(operand, f"x{len(names)}")
+        if number is not None:  # the task has it, because lengths determine it
+            numbers[name] = 1.0 * number
+            return Leaf(name)
         if name not in slots:
             slots[name] = lowering.operand(operand)
             if how is Reach.ROW:
@@ -168,8 +178,8 @@ def epilogue_task(
         trees[current] = expression(operation.op, args, lowering.subgraph.types(operation))
     read = (*(() if bias is None else (bias,)), *names)
     reads = tuple(i for i in read if not lowering.subgraph.operands[i].is_constant)
-    epilogue = Epilogue(trees[current], bias is not None, tuple(columns))
-    return EpilogueTask(epilogue, slots, reads, lowering.operand(current), (current,))
+    epilogue = Epilogue(trees[current], bias is not None, tuple(columns), tuple(numbers))
+    return EpilogueTask(epilogue, {**slots, **numbers}, reads, lowering.operand(current), (current,))
 
 
 _KEPT = (-128.0, -1.0, 0.0, 0.5, 1.0, 127.0, 255.0)
