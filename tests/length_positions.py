@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.columns import FromColumns
 from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK
 from onert.ir.ops.data_movement.gather import Gather
@@ -168,6 +169,17 @@ def weighted() -> Subgraphs:
     return b.model([before, b.add(Binary(BinaryKind.ADD), after, row)])
 
 
+def assembled() -> Subgraphs:
+    """Overlapping blocks summed into a picture."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 3, 2)), "x")
+    sizes = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), b.constant(_whole(1, 2)))
+    channels = b.add(Transpose(), b.add(Reshape((1, -1, 2)), x), b.constant(_whole(0, 2, 1)))
+    columns = b.add(Tile(), channels, b.constant(_whole(1, 9, 1)))
+    block = b.constant(np.int64([3, 3]))
+    return b.model([b.add(FromColumns(pads=(1, 1, 1, 1)), columns, sizes, block)])
+
+
 def ranked() -> Subgraphs:
     """All rows in the order of their elements, as `argsort` is exported."""
     b = Builder()
@@ -176,6 +188,8 @@ def ranked() -> Subgraphs:
     return b.model(b.add_many(TopK(), x, b.add(Reshape(()), count)))
 
 
+WEIGHTED = ("weighted", weighted, lambda n: [(max(n, 1), 8)])
+ASSEMBLED = ("assembled", assembled, lambda n: [(1, max(n, 1), n + 2, 2)])
 POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
     ("positions", positions, lambda n: [(max(n, 1), 8)]),
     ("rooted", rooted, lambda n: [(max(n, 1), 4)]),
@@ -185,6 +199,7 @@ POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[i
     ("last", last, lambda n: [(max(n, 1), 4)]),
     ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
     ("assigned", assigned, lambda n: [(max(n, 1), 8)]),
-    ("weighted", weighted, lambda n: [(max(n, 1), 8)]),
+    WEIGHTED,
+    ASSEMBLED,
     ("ranked", ranked, lambda n: [(3, n + 30)]),
 ]

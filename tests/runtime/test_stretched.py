@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from length_counts import COUNTS
 from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
-from length_positions import POSITIONS
+from length_positions import ASSEMBLED, WEIGHTED
 
 import onert
 from onert.exec import lengths
@@ -64,8 +64,7 @@ def test_every_executor_changes_from_one_length_to_another(executor: str, thread
 
 
 @pytest.mark.parametrize(
-    ("model", "shapes"),
-    [pytest.param(*row[1:], id=row[0]) for row in (*COUNTS, *(row for row in POSITIONS if row[0] == "weighted"))],
+    ("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in (*COUNTS, WEIGHTED, ASSEMBLED)]
 )
 def test_a_new_length_needs_no_program_of_its_own(
     model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch

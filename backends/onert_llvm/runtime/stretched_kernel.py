@@ -31,8 +31,8 @@ TILES, PIECES = -1, -2
 @frozen(eq=False)
 class Change:
     """A number of a command that depends on lengths: the command's `path` (its index in a list, then in nested
-    programs), the slot (or `TILES` or `PIECES`), and the number in the trace. `pointer` is added to it, or points to a
-    constant that is computed for each length.
+    programs), the slot (or `TILES` or `PIECES`), and the number in the trace, if any. `pointer`, which may point to a
+    constant that is computed for each length, is added to it.
     """
 
     path: tuple[int, ...]
@@ -91,7 +91,8 @@ class _BoundStretch:
         self._constants: dict[int, dict[tuple[int, ...], Array]] = {index: {} for index, *_ in own.computed}
         """The arrays of each constant for the last lengths, the current one last."""
         self._kept_bytes = dict.fromkeys(self._constants, 0)
-        self._of_constants: list[tuple[int, int, int]] = []
+        self._of_constants: list[tuple[int, int, int, int]] = []
+        """Pointers to constants: the constant, an offset, a register with a further offset or -1, and the address."""
         self._words: dict[int, Array] = {}
         """The constants whose elements native code stores."""
         place = Places(own.widest, tensors)
@@ -149,16 +150,19 @@ class _BoundStretch:
         integers: list[tuple[int, int, int]],
         floats: list[tuple[int, int, int]],
     ) -> None:
-        if change.number is None:
-            assert change.pointer is not None
-            index, offset = change.pointer.index, change.pointer.offset
-            if index in self._words:
-                _point(target, self._words[index], offset)
+        pointer, number = change.pointer, change.number
+        if pointer is not None and pointer.area is Area.CONSTANT and pointer.index in self._constants:
+            register = -1 if number is None else self._numbers.registers[number]
+            if pointer.index not in self._words:
+                self._of_constants.append((pointer.index, pointer.offset, register, target))
+            elif number is None:
+                _point(target, self._words[pointer.index], pointer.offset)
             else:
-                self._of_constants.append((index, offset, target))
+                integers.append((register, self._words[pointer.index].ctypes.data, target))
             return
-        row = self._numbers.registers[change.number], 0 if change.pointer is None else place(change.pointer), target
-        (floats if change.number in self._numbers.floats else integers).append(row)
+        assert number is not None
+        row = self._numbers.registers[number], 0 if pointer is None else place(pointer), target
+        (floats if number in self._numbers.floats else integers).append(row)
 
     def _followed(self) -> bool:
         """`become`, if functions or constants need Python."""
@@ -188,8 +192,9 @@ class _BoundStretch:
             self._kept_bytes[index] += made.nbytes
             while len(kept) > 1 and (len(kept) > _MOST_KEPT or self._kept_bytes[index] > _KEPT_BYTES):
                 self._kept_bytes[index] -= kept.pop(next(iter(kept))).nbytes
-        for index, offset, target in self._of_constants:
-            _point(target, next(reversed(self._constants[index].values())), offset)
+        for index, offset, register, target in self._of_constants:
+            more = int(self._registers[register]) if register >= 0 else 0
+            _point(target, next(reversed(self._constants[index].values())), offset + more)
 
 
 def _point(target: int, array: Array, offset: int) -> None:
@@ -348,8 +353,6 @@ class _Concretizer:
         settled = Pointer(value.area, value.index, _concrete(value.offset))
         is_computed = value.area is Area.CONSTANT and value.index in self.computed
         if self.is_open(value.offset):
-            if is_computed:
-                raise NoInstructionError("a place in a constant and the constant depend on a length")
             offset: Any = value.offset
             self.changes.append(Change(path, number, offset.index, Pointer(value.area, value.index)))
         elif is_computed:

@@ -14,7 +14,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.control_flow.enclosed import Loop
-from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.fill import PerLength, Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.shape import num_elements, static
-from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.symbolic.trace import Computed, is_symbolic
 
 _SMALL = 1 << 10
 """Folded constants may have this many elements even if they are computed from fewer."""
@@ -65,6 +65,12 @@ class Draft(Builder):
         """A constant with a type's known elements, for a graph enclosed in an operation, such as a loop's body."""
         assert t.data is not None
         return self._operand(Operand(evolve(t, data=None), data=t.data))
+
+    def per_length(self, type_: TensorType, function: Callable[..., Array], *numbers: int) -> int:
+        """A constant of a type: an array that a function computes from numbers, which may be symbolic."""
+        if not any(map(is_symbolic, numbers)):
+            return self.constant(function(*numbers), dtype=type_.dtype)
+        return self.add(PerLength(type_, Computed(function, numbers)))
 
     def shape(self, operand: int) -> tuple[int, ...]:
         """The shape, which must be known."""

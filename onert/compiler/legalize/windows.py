@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import dilated_windows
@@ -267,13 +268,18 @@ def _why_not_from_columns(op: FromColumns, types: CallTypes) -> str | None:
 def _from_columns(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(UnsortedSegment(Transpose(x), places))"""
     image, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
-    places = op.places(image, kernel)
-    shape = static(types.output.shape)
-    x = d.reshaped(operands[0], *shape[:2], *places.shape)
+    shape, count = static(types.output.shape), types.input(0).shape[2] or 0
+    places = TensorType(DType.INT32, (math.prod(kernel), count))
+    x = d.reshaped(operands[0], *shape[:2], *static(places.shape))
     rows = d.transposed(x, (2, 3, 0, 1))
     total = d.number(math.prod(image))
-    found = d.add(UnsortedSegment(SegmentReduction.SUM), rows, d.constant(places.astype(np.int32)), total)
+    indices = d.per_length(places, partial(_places, op, kernel), *image)
+    found = d.add(UnsortedSegment(SegmentReduction.SUM), rows, indices, total)
     return [d.reshaped(d.transposed(found, (1, 2, 0)), *shape)]
+
+
+def _places(op: FromColumns, kernel: tuple[int, ...], *image: int) -> Array:
+    return op.places(image, kernel).astype(np.int32)
 
 
 def _why_no_max_indices(op: PooledPlaces, types: CallTypes) -> str | None:
