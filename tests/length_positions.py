@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.columns import FromColumns
 from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK
@@ -180,6 +181,14 @@ def assembled() -> Subgraphs:
     return b.model([b.add(FromColumns(pads=(1, 1, 1, 1)), columns, sizes, block)])
 
 
+def covaried() -> Subgraphs:
+    """Sums of products of channels over all pixels."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 3, 8)), "x")
+    rows = b.add(Reshape((1, -1, 8)), x)
+    return b.model([b.add(BatchMatMul(adjoint_x=True), rows, rows)])
+
+
 def ranked() -> Subgraphs:
     """All rows in the order of their elements, as `argsort` is exported."""
     b = Builder()
@@ -188,9 +197,16 @@ def ranked() -> Subgraphs:
     return b.model(b.add_many(TopK(), x, b.add(Reshape(()), count)))
 
 
-WEIGHTED = ("weighted", weighted, lambda n: [(max(n, 1), 8)])
-ASSEMBLED = ("assembled", assembled, lambda n: [(1, max(n, 1), n + 2, 2)])
-POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
+_Models = list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]]
+
+MIXED_USES: _Models = [
+    ("weighted", weighted, lambda n: [(max(n, 1), 8)]),
+    ("assembled", assembled, lambda n: [(1, max(n, 1), n + 2, 2)]),
+    ("covaried", covaried, lambda n: [(1, 20 + n, 2 * n + 60, 8)]),
+]
+"""Models whose lengths determine constants beside layers, places, or how sums are divided."""
+
+POSITIONS: _Models = [
     ("positions", positions, lambda n: [(max(n, 1), 8)]),
     ("rooted", rooted, lambda n: [(max(n, 1), 4)]),
     ("mixed", mixed(0, 32), lambda n: [(max(n, 1), 4)]),
@@ -199,7 +215,6 @@ POSITIONS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[i
     ("last", last, lambda n: [(max(n, 1), 4)]),
     ("volumes", volumes, lambda n: [(1, max(n, 1), 5, 4, 3)]),
     ("assigned", assigned, lambda n: [(max(n, 1), 8)]),
-    WEIGHTED,
-    ASSEMBLED,
+    *MIXED_USES,
     ("ranked", ranked, lambda n: [(3, n + 30)]),
 ]

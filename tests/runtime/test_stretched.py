@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from length_counts import COUNTS
 from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
-from length_positions import ASSEMBLED, WEIGHTED
+from length_positions import MIXED_USES
 
 import onert
 from onert.exec import lengths
@@ -63,9 +63,7 @@ def test_every_executor_changes_from_one_length_to_another(executor: str, thread
     assert execution.program.stretch is not None
 
 
-@pytest.mark.parametrize(
-    ("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in (*COUNTS, WEIGHTED, ASSEMBLED)]
-)
+@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in (*COUNTS, *MIXED_USES)])
 def test_a_new_length_needs_no_program_of_its_own(
     model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -377,7 +377,7 @@ def row_work(
     """
     cpu, blocks = machine(isa), -(-shape.m // tile.mr)
     room = cpu.second_cache // _OF_SECOND_CACHE
-    most = max(1, room // max(1, row_bytes) // tile.mr)
+    most = maximum(1, room // maximum(1, row_bytes) // tile.mr)
     fewest = -(-blocks // most)
     right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
     by_columns = cpu.foreign * hint(rest) < hint(right * threads)
