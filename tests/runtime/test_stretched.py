@@ -20,7 +20,7 @@ from onert.exec import lengths
 from onert.exec.frames import stretched
 from onert.ir import Package, Subgraphs
 from onert.ir.shape import compatible
-from onert_llvm.runtime import loaded_code, stretched_kernel
+from onert_llvm.runtime import length_constants, loaded_code
 from onert_llvm.runtime.aligned_memory import Elements
 from onert_llvm.runtime.stretched_kernel import StretchedKernel
 
@@ -157,7 +157,7 @@ def test_a_new_length_runs_no_python_code_for_its_sizes(name: str) -> None:
     ],
 )
 def test_constants_of_the_last_lengths_are_not_computed_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretched_kernel, "_MOST_KEPT", 16)
+    monkeypatch.setattr(length_constants, "_MOST_KEPT", 16)
     execution, shapes, kernels = _settled(name)
     codes = {
         function.__code__

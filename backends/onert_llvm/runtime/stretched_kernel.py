@@ -19,10 +19,9 @@ from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
 from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps, is_idle
 
 from .aligned_memory import Elements
+from .length_constants import LengthConstants
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
-_MOST_KEPT, _KEPT_BYTES = 128, 1 << 18
-"""Each computed constant is kept for this many lengths and bytes: callers return to earlier lengths."""
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
@@ -88,11 +87,6 @@ class _BoundStretch:
         self._kernel = own
         self._numbers = numbers
         self._registers = registers
-        self._constants: dict[int, dict[tuple[int, ...], Array]] = {index: {} for index, *_ in own.computed}
-        """The arrays of each constant for the last lengths, the current one last."""
-        self._kept_bytes = dict.fromkeys(self._constants, 0)
-        self._of_constants: list[tuple[int, int, int, int]] = []
-        """Pointers to constants: the constant, an offset, a register with a further offset or -1, and the address."""
         self._words: dict[int, Array] = {}
         """The constants whose elements native code stores."""
         place = Places(own.widest, tensors)
@@ -106,6 +100,8 @@ class _BoundStretch:
                 if all((n in numbers.floats) is real for symbolic, n in given if symbolic):
                     short = floats if real else words
                     self._word_rows(index, function, given, integers if function.dtype.itemsize == 8 else short)
+        others = (each for each in own.computed if each[0] not in self._words)
+        self._constants = LengthConstants(others, numbers.registers)
         runs = []
         self._bound: list[BoundCommands] = []
         for listed, changes in zip(own.lists, own.changes, strict=True):
@@ -131,7 +127,7 @@ class _BoundStretch:
 
     @property
     def become(self) -> Callable[[], bool]:
-        return self._followed if self._of_constants or self._numbers.python_checks else self._become
+        return self._followed if self._constants.are_used or self._numbers.python_checks else self._become
 
     def _word_rows(
         self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
@@ -151,55 +147,38 @@ class _BoundStretch:
         floats: list[tuple[int, int, int]],
     ) -> None:
         pointer, number = change.pointer, change.number
-        if pointer is not None and pointer.area is Area.CONSTANT and pointer.index in self._constants:
+        if pointer is not None and pointer.area is Area.CONSTANT:
             register = -1 if number is None else self._numbers.registers[number]
-            if pointer.index not in self._words:
-                self._of_constants.append((pointer.index, pointer.offset, register, target))
-            elif number is None:
-                _point(target, self._words[pointer.index], pointer.offset)
-            else:
-                integers.append((register, self._words[pointer.index].ctypes.data, target))
-            return
+            if pointer.index in self._constants:
+                self._constants.point(target, pointer.index, pointer.offset, register)
+                return
+            if pointer.index in self._words:
+                address = self._words[pointer.index].ctypes.data + pointer.offset
+                if number is None:
+                    ctypes.c_uint64.from_address(target).value = address
+                else:
+                    integers.append((register, address, target))
+                return
         assert number is not None
         row = self._numbers.registers[number], 0 if pointer is None else place(pointer), target
         (floats if number in self._numbers.floats else integers).append(row)
 
     def _followed(self) -> bool:
         """`become`, if functions or constants need Python."""
-        if not self._follow():
-            return False
-        self.put()
-        return True
+        if not self._numbers.python_checks:
+            found = self._become()
+        else:
+            found = self._follow()
+            if found:
+                self._put_all()
+        if found and self._constants.are_used:
+            self._constants.compute(self._registers.data)
+        return found
 
     def put(self) -> None:
         self._put_all()
-        if self._of_constants:
-            self._compute()
-
-    def _compute(self) -> None:
-        """Update the pointers to constants that are computed for the current lengths."""
-        for index, function, numbers in self._kernel.computed:
-            if index in self._words:
-                continue
-            given = tuple(
-                int(self._registers[self._numbers.registers[n]]) if symbolic else n for symbolic, n in numbers
-            )
-            kept = self._constants[index]
-            if given in kept:
-                kept[given] = kept.pop(given)
-                continue
-            made = kept[given] = function(*given)
-            self._kept_bytes[index] += made.nbytes
-            while len(kept) > 1 and (len(kept) > _MOST_KEPT or self._kept_bytes[index] > _KEPT_BYTES):
-                self._kept_bytes[index] -= kept.pop(next(iter(kept))).nbytes
-        for index, offset, register, target in self._of_constants:
-            more = int(self._registers[register]) if register >= 0 else 0
-            _point(target, next(reversed(self._constants[index].values())), offset + more)
-
-
-def _point(target: int, array: Array, offset: int) -> None:
-    """Store the address of a byte of an array at `target`."""
-    ctypes.c_uint64.from_address(target).value = array.ctypes.data + offset
+        if self._constants.are_used:
+            self._constants.compute(self._registers.data)
 
 
 def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -> int:
@@ -287,6 +266,8 @@ def _as_elements(constant: Computed) -> tuple[Any, ...]:
     function, numbers = constant.function, constant.numbers
     if isinstance(function, Elements) and function.dtype.numpy.kind == "f":
         return tuple(1.0 * n if isinstance(n, Symbolic) else n for n in numbers)
+    if any(isinstance(n, Symbolic) and isinstance(n.value, float) for n in numbers):
+        raise NoInstructionError("a constant is computed from a number that is no integer")
     return numbers
 
 
