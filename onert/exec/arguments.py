@@ -98,30 +98,30 @@ Input = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(run_inputs: Sequence[Input], inputs: Any, count: int) -> tuple[Sequence[Array] | None, bool]:
-    """The given arrays in the order of `run_inputs`, and whether their shapes are those of their buffers.
+def given_again(run_inputs: Sequence[Input], inputs: Any, count: int) -> tuple[Sequence[Array] | None, Sequence[int]]:
+    """The given arrays in the order of `run_inputs`, and the positions of those with other shapes than their buffers.
 
     None instead of the arrays if they are not for the same `count` inputs as before, or differ from their buffers in
     more than the shape. This spares small models the full check of their inputs before each run.
     """
     if not run_inputs:
-        return None, False
+        return None, ()
     if type(inputs) is dict:
         arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in run_inputs]
     elif (type(inputs) is list or type(inputs) is tuple) and len(run_inputs) == count:
         arrays = inputs
     else:
-        return None, False
+        return None, ()
     if len(inputs) != len(run_inputs):
-        return None, False
-    same = True
+        return None, ()
+    reshaped: list[int] = []
     for at, (_, _, mine) in enumerate(run_inputs):
         array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
-            return None, False
+            return None, ()
         if array.shape != mine.shape:
-            same = False
-    return arrays, same
+            reshaped.append(at)
+    return arrays, reshaped
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:

@@ -317,12 +317,12 @@ class Execution:
         """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays."""
         self._idle()
         setup = self._runner.setup
-        arrays, same = given_again(setup.run_inputs, inputs, len(self._base.inputs))
-        if same and arrays is not None and not setup.copied:
+        arrays, reshaped = given_again(setup.run_inputs, inputs, len(self._base.inputs))
+        if arrays is not None and not reshaped and not setup.copied:
             for (_, operand, mine), array in zip(setup.run_inputs, arrays, strict=True):
                 mine[...] = array  # faster than `copyto`
                 setup.frame.put(operand, mine)
-        elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
+        elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays, reshaped):
             self._give(inputs)
         self.execute(timeout)
         return self._runner.setup.results(self._base.outputs)

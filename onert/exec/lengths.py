@@ -71,6 +71,41 @@ class _Kept:
         self._all = range(len(tensors))
         self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
         """The inputs whose shapes differ from the base program's."""
+        self.refused = set[tuple[int, ...]]()
+        """Lengths that the frame cannot change to."""
+        self._opened = {
+            at: (
+                len(fixed[at]),
+                *_others(fixed[at]),
+                [(axis, i) for i, (n, axis) in enumerate(stretch.lengths) if n == at],
+            )
+            for at in positions
+        }
+        """For each input with open dimensions: the rank, a function that picks the other dimensions of a shape, their
+        expected values, and the axes of its lengths."""
+
+    def reshaped(
+        self, lengths: tuple[int, ...], arrays: Sequence[Array], reshaped: Sequence[int]
+    ) -> tuple[int, ...] | None:
+        """The lengths if these inputs have the shapes of arrays, and all others keep theirs; None if other dimensions
+        differ too, or the frame cannot change to them."""
+        found = list(lengths)
+        for at in reshaped:
+            shape, opened = arrays[at].shape, self._opened.get(at)
+            if opened is None or len(shape) != opened[0] or opened[1](shape) != opened[2]:
+                return None
+            for axis, place in opened[3]:
+                found[place] = shape[axis]
+        return None if tuple(found) in self.refused else tuple(found)
+
+    def become(self, lengths: tuple[int, ...]) -> bool:
+        """Change the frame to these lengths; False if it cannot."""
+        if self.frame.become(lengths):
+            return True
+        if len(self.refused) >= _MOST_SEEN:
+            self.refused.clear()
+        self.refused.add(lengths)
+        return False
 
     def lengths(self, given: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The lengths of inputs with these shapes; None if other dimensions differ too."""
@@ -162,16 +197,18 @@ class Lengths:
         kept.used()
         return kept.setup(lengths, changed)
 
-    def given(self, runner: Runner, arrays: Sequence[Array]) -> bool:
-        """Set inputs that differ from the last ones only in their lengths. Returns False if the full path is needed."""
+    def given(self, runner: Runner, arrays: Sequence[Array], reshaped: Sequence[int]) -> bool:
+        """Set inputs that differ from the last ones only in lengths, of those at the positions in `reshaped`. Returns
+        False if the full path is needed."""
         setup, now = runner.setup, self._kept[0] if self._kept else None
         if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        kept = self._gone_on(
-            runner, tuple(map(_SHAPE, arrays)), ((operand, mine) for _, operand, mine in setup.run_inputs)
-        )
+        assert isinstance(setup.fit, _FitOfLengths)
+        lengths = now.reshaped(setup.fit.lengths, arrays, reshaped)
+        buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
+        kept = self._gone_on(runner, lambda: tuple(map(_SHAPE, arrays)), buffers, lengths)
         if kept is not None:
             kept.give(runner.setup, arrays)
             runner.ready()
@@ -185,19 +222,27 @@ class Lengths:
             return False
         assert isinstance(setup.fit, _FitOfLengths)
         same = now.lengths(shapes) == setup.fit.lengths
-        return same or self._gone_on(runner, tuple(shapes), setup.buffers()) is not None
+        return same or self._gone_on(runner, lambda: tuple(shapes), setup.buffers()) is not None
 
     def _gone_on(
-        self, runner: Runner, shapes: tuple[tuple[int, ...], ...], buffers: Iterable[tuple[int, Array | None]]
+        self,
+        runner: Runner,
+        shapes: Callable[[], tuple[tuple[int, ...], ...]],
+        buffers: Iterable[tuple[int, Array | None]],
+        likely: tuple[int, ...] | None = None,
     ) -> _Kept | None:
-        """Go on to inputs of these shapes, none of them set, with the current frame or another one of the same other
-        dimensions. None if there is none; `buffers` are those to restore after an error."""
+        """Go on to inputs of these shapes, none of them set, with the current frame, first for the `likely` lengths, or
+        another one of the same other dimensions. None if there is none; `buffers` are those to restore after an error.
+        """
         setup, now = runner.setup, self._kept[0]
         try:
-            found = self._going(shapes, now.fixed)
-            if found is None:
-                return None
-            kept, lengths = found
+            if likely is not None and now.become(likely):
+                kept, lengths = now, likely
+            else:
+                found = self._going(shapes(), now.fixed)
+                if found is None:
+                    return None
+                kept, lengths = found
             kept.used()
             if kept is not now:
                 setup = self._setup_of(kept, lengths)

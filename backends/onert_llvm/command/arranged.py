@@ -31,7 +31,8 @@ def may_be_idle(commands: Sequence[Command]) -> bool:
     return not any(command.program or command.spec == JUMP for command in commands)
 
 
-def idle_unless(when: int, command: Command) -> Command:
-    """The command without work unless `when`, a symbolic number, is 1."""
-    tiles, pieces = (where_greater(when, 0, count, 0) for count in (command.tiles, command.pieces))
-    return evolve(command, tiles=tiles, pieces=pieces)
+def idle_unless(when: int, command: Command, threads: int) -> Command:
+    """The command without work for these threads unless `when`, a symbolic number, is 1. Only several threads divide it
+    into pieces."""
+    tiles = where_greater(when, 0, command.tiles, 0)
+    return evolve(command, tiles=tiles, pieces=where_greater(when, 0, command.pieces, 0) if threads > 1 else 1)

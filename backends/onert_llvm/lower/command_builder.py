@@ -363,7 +363,7 @@ class Lowering:
 
         several = cases.run(attempt, may_be_idle)
         for commands, when in several:
-            self._commands += commands if when is None else [idle_unless(when, command) for command in commands]
+            self._commands += commands if when is None else [idle_unless(when, each, self.threads) for each in commands]
         kept = {what: own for what, own in before.items() if all(each.get(what) is own for each in left)}
         self._retained = left[0] if len(several) == 1 else kept
 

@@ -49,25 +49,30 @@ class Resizable(Resized):
     `view` is that memory as an array of the current shape.
     """
 
-    __slots__ = ("_dtype", "_memory", "_rows", "is_own", "view")
+    __slots__ = ("_axis", "_before", "_dtype", "_memory", "_rows", "is_own", "view")
 
-    def __init__(self, like: Tensor, room: Array, *, opens_rows: bool) -> None:
-        """`opens_rows`: lengths change its first dimension alone."""
+    def __init__(self, like: Tensor, room: Array, opened: Sequence[int]) -> None:
+        """`opened` are the axes that lengths change."""
         super().__init__(like)
         self.is_own = False
         self._dtype: Any = like.type.dtype.numpy
         self._memory = room.data
-        rest = self.shape[1:]
+        self._axis = axis = opened[0] if opened else 0
+        self._before = (slice(None),) * axis
+        before, rest = self.shape[:axis], self.shape[axis + 1 :]
         nbytes = prod(rest, start=like.type.dtype.itemsize)
         self._rows: Array | None = None
-        if opens_rows and nbytes:
+        if len(opened) == 1 and prod(before) == 1 and nbytes:
             rows = room[: room.nbytes // nbytes * nbytes].view(self._dtype)
-            self._rows = rows.reshape(-1, *rest)  # slicing takes half as long as making an array
+            self._rows = rows.reshape(*before, -1, *rest)  # slicing takes half as long as making an array
         self.view: Array = np.ndarray(self.shape, self._dtype, self._memory)
 
     def resize(self, shape: tuple[int, ...]) -> None:
         rows = self._rows
-        self.view = np.ndarray(shape, self._dtype, self._memory) if rows is None else rows[: shape[0]]
+        if rows is None:
+            self.view = np.ndarray(shape, self._dtype, self._memory)
+        else:
+            self.view = rows[(*self._before, slice(shape[self._axis]))]
         self.shape = shape
 
     @property
@@ -122,7 +127,7 @@ class StretchedFrame(Frame):
         for i, nbytes in stretch.capacities.items():
             if roots.get(i, i) == i:
                 room = touched(HOST.allocate(nbytes))
-                self._tensors[i] = self.roomy[i] = Resizable(self._tensors[i], room, opens_rows=opened[i] == [0])
+                self._tensors[i] = self.roomy[i] = Resizable(self._tensors[i], room, opened[i])
         inputs = frozenset(routine.subgraph.inputs)
         self._shapes = [
             (
@@ -211,7 +216,7 @@ class StretchedFrame(Frame):
         for within, root, read in self._within:
             within.shape, place = read(words), self._tensors[root].buffer
             within.buffer = None if place is None else place.reshape(within.shape)
-        if self._arena is not None:
+        if self._planned and self._arena is not None:
             arena, start = self._arena
             for planned, offset, read in self._planned:
                 planned.shape = read(words)
