@@ -1,19 +1,20 @@
 """Native code for every target, on one thread or two, gives the reference backend's results within its own memory.
 
-Integers are equal. `tolerances` lists how far floats may differ, with the differences seen.
+Integers are equal. `tolerances` lists how far floats may differ, with the differences seen. All of this is in the long
+suite; by default `test_models` checks code for this machine in the same way.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from llvm.harness import guarded
+from fenced import agree, run_fenced
 from shared_material import SHARED, needs_shared
 from tolerances import CLOSE, ON_AVERAGE, ONE_OPERATION, ROUGH
 
@@ -26,7 +27,6 @@ TARGETS = [isa.name for isa in runnable()]
 SEEDS = (0, 1, 0)
 """Seeds of the inputs, step by step. Without state the third step must repeat the first one's results, whatever the
 second left behind. The reference backend, where most of the time goes, then runs only the first."""
-EVERYWHERE = pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.long) for t in TARGETS] + ["native"])
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
@@ -57,53 +57,17 @@ def _expected(path: Path) -> Mapping[int, list[Array]]:
     return found if has_state else {step: found[0] for step, seed in enumerate(SEEDS) if seed == SEEDS[0]}
 
 
-def _fenced(array: Array) -> Array:
-    """A copy that ends right before an inaccessible page if the alignment allows it, else one that starts right after
-    one.
-    """
-    return guarded(array, at_end=array.nbytes % 64 == 0)
-
-
-def _run_fenced(program: onert.Program, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """The outputs of each step; the arena, inputs and outputs are surrounded by inaccessible pages."""
-    found = []
-    arena = guarded(np.zeros(program.arena_bytes, np.uint8)) if program.arena_bytes else None
-    with onert.Execution(program, arena=arena) as execution:
-        for inputs in steps:
-            for position, array in enumerate(inputs):
-                execution.set_input(position, _fenced(array))
-            for position, info in enumerate(program.outputs):
-                if info.type.is_static and info.type.nbytes:
-                    shape = tuple(d or 0 for d in info.shape)
-                    execution.set_output(position, _fenced(np.zeros(shape, info.dtype.numpy)))
-            execution.execute()
-            found.append([execution.get_output(i).copy() for i in range(len(program.outputs))])
-    return found
-
-
-def _agree(found: Array, expected: Array, tolerance: float, average: float | None = None) -> None:
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
-    if found.dtype.kind == "f" and found.size:
-        finite = expected[np.isfinite(expected)]
-        span = max(float(np.ptp(finite)), float(np.abs(finite).max())) if finite.size else 0.0
-        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * span)
-        if average is not None:
-            assert float(np.abs(found - expected).mean()) <= average * span
-    else:
-        np.testing.assert_array_equal(found, expected)
-
-
 @needs_shared
-@EVERYWHERE
+@pytest.mark.long
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_a_model_gives_the_reference_results(path: Path, target: str) -> None:
     for threads in 1, 2:
         program = onert.compile(onert.load(path), target=target, num_threads=threads)
-        outputs = _run_fenced(program, [_drawn(program, seed) for seed in SEEDS])
+        outputs = run_fenced(program, [_drawn(program, seed) for seed in SEEDS])
         for step, expected in _expected(path).items():
             for mine, theirs in zip(outputs[step], expected, strict=True):
-                _agree(mine, theirs, ROUGH.get(path.stem, CLOSE), ON_AVERAGE.get(path.stem))
+                agree(mine, theirs, ROUGH.get(path.stem, CLOSE), ON_AVERAGE.get(path.stem))
 
 
 @needs_shared
@@ -142,4 +106,4 @@ def _compare(path: Path, given: Any, target: str, threads: int) -> None:
             execution.set_input_shape(position, array.shape)
         results.append(list(execution.run(inputs).values()))
     for mine, theirs in zip(*results, strict=True):
-        _agree(mine, theirs, ONE_OPERATION)
+        agree(mine, theirs, ONE_OPERATION)
