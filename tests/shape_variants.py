@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 from attrs import evolve
@@ -15,13 +15,15 @@ RANKS = range(7)
 _MANY = 6
 
 
-def variants(case: Case) -> Iterator[Case]:
+def variants(case: Case, first: int = 0, step: int = 1) -> Iterator[Case]:
     """The case at every rank from 0 to 6 and with each dimension of its operands empty, if its operation accepts that.
 
-    Operands change one at a time and all together; operands that name axes or have an entry per axis are adapted.
+    Operands change one at a time and all together; operands that name axes or have an entry per axis are adapted. Of
+    all variants, every `step`-th from the `first` on is tried.
     """
     whole = list(_distinct([case, *_ranked(case)]))
-    yield from filter(_accepts, _distinct(chain(whole, *map(_emptied, whole))))
+    every = _distinct(chain(whole, *map(_emptied, whole)))
+    yield from filter(_accepts, islice(every, first, None, step))
 
 
 def _distinct(cases: Iterable[Case]) -> Iterator[Case]:

@@ -32,7 +32,7 @@ QUICK = (
     "loops_in_loops_medium",
     "growing_loop_medium",
     "wide_graph_medium",
-    "long_chain_large",
+    "long_chain_medium",
     "declared_input_large",
     "intermediate_medium",
     "folded_fill_medium",
