@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
+from functools import cached_property
 
 import ml_dtypes
 import numpy as np
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 from cases.case import Case
 
 from onert.backend import Settings, Tensor, Tensors
@@ -53,6 +54,18 @@ class Special:
     stretched: Stretched
     case: Case
     constant: tuple[int, ...]
+    _runs: dict[str, Run] = Factory(dict)
+
+    @cached_property
+    def legal(self) -> Subgraph:
+        """The operation as the backend receives it."""
+        return legal(self.subgraph())
+
+    def bound(self, isa: Isa) -> Run:
+        """A function that runs the operation natively on a target."""
+        if isa.name not in self._runs:
+            self._runs[isa.name] = bind(self.legal, isa)
+        return self._runs[isa.name]
 
     @property
     def floats(self) -> list[int]:
@@ -137,10 +150,9 @@ def _native(special: Special) -> bool:
         (operation,) = subgraph.operations
         if places().get(type(special.case.op).__name__, "recurrent") != "recurrent":
             return BACKEND.supports(operation, subgraph.types(operation)) is None
-        decomposed = legal(subgraph)
-        if unsupported(decomposed) is not None:
+        if unsupported(special.legal) is not None:
             return False
-        bind(decomposed, runnable()[-1])
+        special.bound(runnable()[-1])
         return True
     except (OnertError, ValueError):  # the operation rejects these shapes
         return False
