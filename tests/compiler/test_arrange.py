@@ -130,17 +130,20 @@ def _everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(arrange, "OVERALL", float("inf"))
 
 
-@pytest.mark.parametrize("threads", [2, 3, 5])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["in turn", "all"])
 @pytest.mark.parametrize("stored", [False, True], ids=["floats", "bytes"])
 @pytest.mark.parametrize("seed", range(8))
 def test_random_graphs_give_identical_bits_with_branches_side_by_side(
-    seed: int, stored: bool, threads: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    seed: int, stored: bool, every: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
+    """On a number of threads in turn, in the long suite on each."""
+    numbers = (2, 3, 5)
     package = onert.load(random_model(100 + seed, stored=stored))
     plain = onert.compile(package, num_threads=1)
     _everywhere(monkeypatch, tmp_path)
-    compiled = onert.compile(package, executor="Parallel", num_threads=threads)
-    assert _answers(compiled) == _answers(plain)
+    for threads in numbers if every else (numbers[(2 * seed + stored) % len(numbers)],):
+        compiled = onert.compile(package, executor="Parallel", num_threads=threads)
+        assert _answers(compiled) == _answers(plain)
 
 
 def test_random_graphs_have_branches_that_run_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -20,7 +20,7 @@ LENGTHY = {
     "Interpreter": 10,
 }
 """Operations that are interrupted less often than the others because they take long."""
-POINTS, SIGNALS, FORKS = 60, 77, 100
+POINTS, SIGNALS, FORKS = 60, 77, 50
 GROUPS = [list(SUBJECTS)[at::3] for at in range(3)]
 """Operations that share a process, because starting one takes longer than most of them."""
 
@@ -69,6 +69,6 @@ def test_signals_leave_every_operation_usable(group: list[str], many: int, tmp_p
     assert interrupted(lines_of(tmp_path, "storm", many, *wanted, seconds=7200)) == counts
 
 
-@pytest.mark.parametrize("count", [FORKS, pytest.param(10 * FORKS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [FORKS, pytest.param(20 * FORKS, marks=pytest.mark.long)])
 def test_children_forked_while_threads_load_can_load_too(count: int, tmp_path: Path) -> None:
     assert lines_of(tmp_path, "forks", count, seconds=7200) == [str(count)]

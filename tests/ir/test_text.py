@@ -42,10 +42,11 @@ def _model(case: Case) -> Subgraph:
     return Subgraph(tuple(operands), (operation,), given, results, "main")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
-def test_every_operation_is_read_back_unchanged(case: Case) -> None:
-    subgraph = _model(case)
-    assert parse_subgraph(text(subgraph)) == subgraph
+@pytest.mark.parametrize("label", sorted({case.op.label for case in CASES}))
+def test_every_operation_is_read_back_unchanged(label: str) -> None:
+    for case in (case for case in CASES if case.op.label == label):
+        subgraph = _model(case)
+        assert parse_subgraph(text(subgraph)) == subgraph, case.name
 
 
 _names = st.text(max_size=8)
