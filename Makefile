@@ -48,6 +48,8 @@ lint: $(BIN)/.dev
 types: $(BIN)/.dev
 	$(BIN)/mypy onert backends/onert_reference backends/onert_builtin backends/onert_llvm
 
+# The workers take all processors: idle threads of NumPy's BLAS would spin on those of other workers.
+pytest: export OPENBLAS_NUM_THREADS = 1
 pytest: $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not long'
 
