@@ -10,6 +10,7 @@ from dtype_recipes import RECIPES, Recipe, of
 from llvm.natively import why_not
 
 import onert
+from onert import frontend
 from onert.frontend.tflite_schema.table import CUSTOM, TABLE
 from onert.frontend.tflite_schema.table.builtins import BUILTINS
 from onert.ir import DType
@@ -184,7 +185,7 @@ def _runs(code: str, kind: str) -> tuple[bool, bool]:
     recipe = CAST if code == "CAST" else RECIPES[code]
     try:
         model, _ = build(code, Kind(kind), recipe)
-        graph = onert.load(model).model.primary
+        graph = frontend.load(model).model.primary  # without beginning to compile
     except onert.OnertError:
         return False, False
     operation = graph.operations[0]

@@ -29,14 +29,18 @@ def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     return {name: weights(*shape) for name, shape in zip("xy", shapes, strict=False)}
 
 
+FEW, MANY = (2, 7, 1, 0, 40, 9, 3, 30, 2, 31), (*LENGTHS, 3, 11, 8, 30, 2, 6, 31)
+
+
+@pytest.mark.parametrize("tried", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"])
 @pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
 def test_one_execution_matches_a_fresh_program_bit_for_bit_at_any_length(
-    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]]
+    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], tried: tuple[int, ...]
 ) -> None:
     """With one thread and with two: the fresh program has one, because the number does not change the bits."""
     package = opened(model())
     executions = [onert.Execution(onert.compile(package, num_threads=threads)) for threads in (1, 2)]
-    for n in (*LENGTHS, 3, 11, 8, 30, 2, 6, 31):
+    for n in tried:
         given = _given(shapes(n))
         sizes = {name: array.shape for name, array in given.items()}
         expected = onert.Execution(onert.compile(package, input_shapes=sizes, num_threads=1)).run(given)
