@@ -108,15 +108,26 @@ def _with(array: Array | None, position: int, value: float) -> Array:
     return changed
 
 
-def specials(family: str) -> Iterator[Special]:
-    """The cases of a family that run natively, as they are or stretched; new cases are included automatically."""
+def specials(family: str, every: bool) -> Iterator[Special]:
+    """The cases of a family that run natively, as they are or stretched; new cases are included automatically.
+
+    Unless `every` one is wanted, the native choices of constant operands take turns.
+    """
+    turn = 0
     for case in getattr(importlib.import_module(f"cases.{family}"), "CASES", ()):
         for how, which, stretched in _stretches(case):
             rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
-            for constant in dict.fromkeys((stretched.constant, rest)):
-                special = Special(f"{case.name}-{how}-{len(constant)}", which, stretched, constant)
-                if special.floats and _native(special):
-                    yield special
+            found = [
+                special
+                for constant in dict.fromkeys((stretched.constant, rest))
+                if (special := Special(f"{case.name}-{how}-{len(constant)}", which, stretched, constant)).floats
+                and _native(special)
+            ]
+            if every or len(found) < 2:
+                yield from found
+            else:
+                yield found[turn % len(found)]
+                turn += 1
 
 
 _STRETCHES = (

@@ -25,11 +25,12 @@ KINDS = {
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["ends", "all"])
 @pytest.mark.parametrize("family", [module.name for module in pkgutil.iter_modules(cases.__path__)])
 def test_special_values_behave_as_in_evaluate(family: str, every: bool, subtests: pytest.Subtests) -> None:
-    """On the targets with the fewest and the most instructions in turn; in the long suite on all targets, and with
-    special values in constants also where only the first operand is longer than in the case.
+    """On the targets with the fewest and the most instructions in turn, and with the choices of constant operands in
+    turn; in the long suite on all targets and with all choices, and with special values in constants also where only
+    the first operand is longer than in the case.
     """
     kinds = set()
-    for at, special in enumerate(specials(family)):
+    for at, special in enumerate(specials(family, every)):
         targets = runnable() if every else (runnable()[-1 if at % 2 else 0],)
         kinds.add(type(special.case.op))
         if any(operand in special.floats for operand, _ in special.inputs):
