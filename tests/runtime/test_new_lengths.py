@@ -1,4 +1,4 @@
-"""A new length needs no program of its own, whatever depends on it: bits are those of a program for that length alone."""
+"""A new length needs no program of its own, whatever depends on it, and has the bits of a program for it alone."""
 
 from __future__ import annotations
 
