@@ -97,8 +97,9 @@ def _counted(rewriter: rewrite.AssertionRewriter, assertion: ast.Assert) -> list
 
 rewrite.AssertionRewriter.visit_Assert = _counted  # type: ignore[method-assign]
 
+THRESHOLDS = gc.get_threshold()
 gc.set_threshold(10_000)
-"""Compilers and tests allocate many small objects that live long enough to be visited at every collection."""
+"""While tests are collected, many small objects are allocated and hardly any die."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -106,6 +107,7 @@ def pytest_collection_finish() -> None:
     """Tens of thousands of collected tests live until the end: every full garbage collection would visit them."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
 
 
 @pytest.hookimpl(wrapper=True)

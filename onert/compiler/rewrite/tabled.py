@@ -295,7 +295,7 @@ def at_own_positions(op: ScatterSlices, operands: Sequence[Tabled], types: CallT
 def _lengthened(operands: Sequence[Tabled], types: CallTypes) -> tuple[list[Tabled], Tabled]:
     """The tables with an entry for each position along one axis of each operand whose size is the number of positions,
     and one of the operands that depend on positions."""
-    placed = next(each for each in operands if each.root is not None)
+    placed = next((each for each in operands if each.root is not None), None) or refused()
     if len(placed.axes) != 1:
         raise UnknownError
     size = types.input(operands.index(placed)).shape[placed.axes[0]]
