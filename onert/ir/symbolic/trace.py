@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from . import polynomials
 from .polynomials import BY_RULE, Polynomial
+from .ufuncs import UFUNCS
 
 _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
@@ -46,6 +47,7 @@ class Trace:
         self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
         self.conditions: dict[int, Any] = {}
         self._known: dict[object, int] = {}
+        self.found: dict[tuple[Binary, tuple[int, int]], Any] = {}
         self._polynomials: dict[int, Polynomial] = {}
 
     @property
@@ -104,6 +106,16 @@ class Trace:
             return self.constant(0)
         self._polynomials.setdefault(total, polynomial)
         return total
+
+    def simplified(self, function: Binary, arguments: tuple[int, int]) -> Any:
+        """A function's result: a plain number if it is known."""
+        rule = BY_RULE.get(function)
+        if rule is not None:
+            first, second = map(self.polynomial, arguments)
+            found = None if first is None or second is None else rule(self, first, second)
+            if found is not None:
+                return _number(self, found)
+        return Symbolic(self, self.result(function, *arguments))
 
     def _at_most(self, function: Callable[..., Any], arguments: tuple[int, ...], value: Any) -> Any:
         try:
@@ -186,21 +198,7 @@ def _number(trace: Trace, found: Polynomial | bool) -> Any:
     return Symbolic(trace, trace.sum_of_products(found)) if plain is None else plain
 
 
-_UFUNCS: dict[str, Binary] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "floor_divide": operator.floordiv,
-    "true_divide": operator.truediv,
-    "divide": operator.truediv,
-    "remainder": operator.mod,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
+_DIVIDING = frozenset((operator.floordiv, operator.mod))
 
 
 class Symbolic:
@@ -229,13 +227,12 @@ class Symbolic:
             except TypeError:
                 return NotImplemented
         arguments = (right, self.index) if swapped else (self.index, right)
-        rule = BY_RULE.get(function)
-        if rule is not None:
-            first, second = map(trace.polynomial, arguments)
-            found = None if first is None or second is None else rule(trace, first, second)
-            if found is not None:
-                return _number(trace, found)
-        return Symbolic(trace, trace.result(function, *arguments))
+        found = trace.found.get((function, arguments))
+        if found is None:
+            found = trace.simplified(function, arguments)
+            if function not in _DIVIDING:  # that the divisor is not 0 has to become a condition again
+                trace.found[function, arguments] = found
+        return found
 
     __add__, __radd__ = _forward(operator.add), _backward(operator.add)
     __sub__, __rsub__ = _forward(operator.sub), _backward(operator.sub)
@@ -267,7 +264,7 @@ class Symbolic:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
         """Arithmetic with NumPy scalars. Raises OneLengthError if the number is combined with an array."""
-        function = _UFUNCS.get(ufunc.__name__)
+        function = UFUNCS.get(ufunc.__name__)
         if function is None or method != "__call__" or named or any(getattr(x, "ndim", 0) for x in given):
             raise OneLengthError(f"NumPy's {ufunc.__name__} is applied to a symbolic length")
         return function(*(x if isinstance(x, Symbolic) else x.item() if hasattr(x, "item") else x for x in given))
