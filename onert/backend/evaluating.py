@@ -66,12 +66,7 @@ class EvaluatingKernel(ByIdentity):
     sequence: Sequence
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        return Evaluating(
-            tuple(
-                Part((at,), _call(self.sequence, self.sequence.subgraph.operations[at], tensors, context))
-                for at in self.sequence.operations
-            )
-        )
+        return _evaluating(self.sequence, tensors, context)
 
 
 @frozen(eq=False)
@@ -87,14 +82,7 @@ class StretchedEvaluating(ByIdentity):
         return self.operands
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
-        return _BoundStretch(
-            Evaluating(
-                tuple(
-                    Part((at,), _call_stretched(self.sequence, self.sequence.subgraph.operations[at], tensors, context))
-                    for at in self.sequence.operations
-                )
-            )
-        )
+        return _BoundStretch(_evaluating(self.sequence, tensors, context, is_stretched=True))
 
 
 def stretched(kernel: EvaluatingKernel) -> StretchedEvaluating | None:
@@ -140,32 +128,30 @@ class Evaluating:
             call()
 
 
-def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
+def _evaluating(sequence: Sequence, tensors: Tensors, context: Context, is_stretched: bool = False) -> Evaluating:
+    """A sequence bound to tensors. If it is stretched, these change their shapes between runs."""
+    operations = sequence.subgraph.operations
+    return Evaluating(
+        tuple(
+            Part((at,), _call(sequence, operations[at], tensors, context, is_stretched)) for at in sequence.operations
+        )
+    )
+
+
+def _call(
+    sequence: Sequence, operation: Operation, tensors: Tensors, context: Context, is_stretched: bool
+) -> Callable[[], None]:
     involved = [tensors[i] for i in (*operation.used, *operation.outputs)]
-    if _is_cut_of_known(operation, tensors):
-        return _cut(sequence, operation, tensors, context)
+    if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
+        cut, (x, count, result) = operation.op, involved
+        return lambda: _placed(sequence, operation, lambda: _run_cut(cut, x, count, result, context))
+    if is_stretched:
+        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, None, tensors, context))
     types = sequence.subgraph.types(operation)
     if any(tensor.dynamic for tensor in involved):
         known = _priced(operation.op, types) if _is_known(types) else None
         return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, known, tensors, context))
     return lambda: _placed(sequence, operation, lambda: _run(operation, types, tensors, context))
-
-
-def _call_stretched(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
-    if _is_cut_of_known(operation, tensors):
-        return _cut(sequence, operation, tensors, context)
-    return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, None, tensors, context))
-
-
-def _is_cut_of_known(operation: Operation, tensors: Tensors) -> bool:
-    return isinstance(operation.op, FirstEntries) and not any(tensors[i].dynamic for i in operation.used)
-
-
-def _cut(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
-    """A call of `FirstEntries` of a tensor of known shape."""
-    op: Any = operation.op
-    x, count, result = (tensors[i] for i in (*operation.used, *operation.outputs))
-    return lambda: _placed(sequence, operation, lambda: _run_cut(op, x, count, result, context))
 
 
 def _placed(sequence: Sequence, operation: Operation, run: Callable[[], None]) -> None:

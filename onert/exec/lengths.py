@@ -62,9 +62,6 @@ class _Kept:
         self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
         """Whether the model leaves all of these dimensions open, so that arrays determine them."""
         self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
-        self._around = tuple((at, axis, len(fixed[at]), *_others(fixed[at])) for at, axis in stretch.lengths)
-        """For each length, the input, the axis, the input's rank, a function that picks the other dimensions of a
-        shape, and their expected values."""
         graph = frame.routine.subgraph
         tensors = [frame.roomy[operand] for operand in graph.inputs]
         self._named = tuple(zip([info.name for info in base.inputs], graph.inputs, tensors, strict=True))
@@ -90,13 +87,21 @@ class _Kept:
         """The lengths if these inputs have the shapes of arrays, and all others keep theirs; None if other dimensions
         differ too, or the frame cannot change to them."""
         found = list(lengths)
-        for at in reshaped:
-            shape, opened = arrays[at].shape, self._opened.get(at)
-            if opened is None or len(shape) != opened[0] or opened[1](shape) != opened[2]:
-                return None
-            for axis, place in opened[3]:
-                found[place] = shape[axis]
+        if not all(self._read(found, at, arrays[at].shape) for at in reshaped):
+            return None
         return None if tuple(found) in self.refused else tuple(found)
+
+    def _read(self, lengths: list[int], at: int, shape: tuple[int, ...]) -> bool:
+        """Take an input's lengths from its shape; False if it has no lengths, or other dimensions differ too."""
+        opened = self._opened.get(at)
+        if opened is None:
+            return False
+        rank, around, wanted, axes = opened
+        if len(shape) != rank or around(shape) != wanted:
+            return False
+        for axis, place in axes:
+            lengths[place] = shape[axis]
+        return True
 
     def become(self, lengths: tuple[int, ...]) -> bool:
         """Change the frame to these lengths; False if it cannot."""
@@ -112,13 +117,8 @@ class _Kept:
         for at, shape in self._same:
             if given[at] != shape:
                 return None
-        found = []
-        for at, axis, rank, around, wanted in self._around:
-            shape = given[at]
-            if len(shape) != rank or around(shape) != wanted:
-                return None
-            found.append(shape[axis])
-        return tuple(found)
+        found = [0] * len(self._lengths)
+        return tuple(found) if all(self._read(found, at, given[at]) for at in self._opened) else None
 
     def shapes(self, lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The shapes of inputs with these lengths."""
@@ -272,7 +272,7 @@ class Lengths:
         if found is None or not (fixed is None or found[0].fixed == fixed) or not found[0].frame.become(found[1]):
             for kept in self._kept:
                 lengths = kept.lengths(shapes) if fixed is None or kept.fixed == fixed else None
-                if lengths is not None and kept.frame.become(lengths):
+                if lengths is not None and kept.become(lengths):
                     break
             else:
                 return None

@@ -47,7 +47,7 @@ class Trace:
         self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
         self.conditions: dict[int, Any] = {}
         self._known: dict[object, int] = {}
-        self.found: dict[tuple[Binary, tuple[int, int]], Any] = {}
+        self._combined: dict[tuple[Binary, tuple[int, int]], Any] = {}
         self._polynomials: dict[int, Polynomial] = {}
 
     @property
@@ -107,8 +107,17 @@ class Trace:
         self._polynomials.setdefault(total, polynomial)
         return total
 
-    def simplified(self, function: Binary, arguments: tuple[int, int]) -> Any:
-        """A function's result: a plain number if it is known."""
+    def combined(self, function: Binary, arguments: tuple[int, int]) -> Any:
+        """A function's result: a plain number if it is known. It is found once, but for a quotient or a remainder: that
+        the divisor is not 0 has to become a condition again."""
+        found = self._combined.get((function, arguments))
+        if found is None:
+            found = self._simplified(function, arguments)
+            if function not in _DIVIDING:
+                self._combined[function, arguments] = found
+        return found
+
+    def _simplified(self, function: Binary, arguments: tuple[int, int]) -> Any:
         rule = BY_RULE.get(function)
         if rule is not None:
             first, second = map(self.polynomial, arguments)
@@ -226,13 +235,7 @@ class Symbolic:
                 right = trace.constant(operator.index(cast(Any, other)))
             except TypeError:
                 return NotImplemented
-        arguments = (right, self.index) if swapped else (self.index, right)
-        found = trace.found.get((function, arguments))
-        if found is None:
-            found = trace.simplified(function, arguments)
-            if function not in _DIVIDING:  # that the divisor is not 0 has to become a condition again
-                trace.found[function, arguments] = found
-        return found
+        return trace.combined(function, (right, self.index) if swapped else (self.index, right))
 
     __add__, __radd__ = _forward(operator.add), _backward(operator.add)
     __sub__, __rsub__ = _forward(operator.sub), _backward(operator.sub)

@@ -191,6 +191,7 @@ class InferenceSession:
         return {name: self.given(name, value) for name, value in input_feed.items()}
 
     def _plain_type(self, end: ValueDeclaration) -> tuple[np.dtype[Any], int, tuple[tuple[int, int], ...]] | None:
+        """The entry of `_plain` for an input; None if its arrays are converted."""
         type_ = end.type
         if type_ is None or type_.kind != "tensor" or type_.shape is None or end.name in self._interface.columns:
             return None

@@ -150,23 +150,19 @@ def epilogue_task(
     def leaf(operand: int, result: int) -> Expr:
         """An operand from outside: a number, a vector with an element per column, or a matrix like the results."""
         how = reach_of(lowering.shape(operand), lowering.shape(result))
-        number = (
-            lowering.elements(operand).item()
-            if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant
-            else None
-        )
-        if number is not None and not is_symbolic(number):
-            return Const(float(number))
-        name = names.setdefault(operand, f"x{len(names)}")
-        if number is not None:  # the task has it, because lengths determine it
-            numbers[name] = 1.0 * number
-            return Leaf(name)
-        if name not in slots:
+        name = names.get(operand, f"x{len(names)}")
+        if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
+            number = lowering.elements(operand).item()
+            if not is_symbolic(number):
+                return Const(float(number))
+            numbers[name] = 1.0 * number  # the task has it, because lengths determine it
+        elif name not in slots:
             slots[name] = lowering.operand(operand)
             if how is Reach.ROW:
                 columns.append(name)
             else:
                 slots[f"{name}_stride"] = width
+        names[operand] = name
         return Leaf(name)
 
     if bias is not None:
