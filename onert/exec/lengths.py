@@ -87,9 +87,11 @@ class _Kept:
         """The lengths if these inputs have the shapes of arrays, and all others keep theirs; None if other dimensions
         differ too, or the frame cannot change to them."""
         found = list(lengths)
-        if not all(self._read(found, at, arrays[at].shape) for at in reshaped):
-            return None
-        return None if tuple(found) in self.refused else tuple(found)
+        for at in reshaped:
+            if not self._read(found, at, arrays[at].shape):
+                return None
+        changed = tuple(found)
+        return None if changed in self.refused else changed
 
     def _read(self, lengths: list[int], at: int, shape: tuple[int, ...]) -> bool:
         """Take an input's lengths from its shape; False if it has no lengths, or other dimensions differ too."""
@@ -207,12 +209,31 @@ class Lengths:
             return False
         assert isinstance(setup.fit, _FitOfLengths)
         lengths = now.reshaped(setup.fit.lengths, arrays, reshaped)
-        buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
-        kept = self._gone_on(runner, lambda: tuple(map(_SHAPE, arrays)), buffers, lengths)
+        if lengths is not None and self._changed(runner, now, lengths):
+            kept: _Kept | None = now
+        else:
+            buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
+            kept = self._gone_on(runner, tuple(map(_SHAPE, arrays)), buffers)
         if kept is not None:
             kept.give(runner.setup, arrays)
             runner.ready()
         return kept is not None
+
+    def _changed(self, runner: Runner, now: _Kept, lengths: tuple[int, ...]) -> bool:
+        """Change the current frame to these lengths, with no input set. Returns False if it cannot."""
+        setup = runner.setup
+        assert isinstance(setup.fit, _FitOfLengths)
+        try:
+            if not now.become(lengths):
+                return False
+            now.used()
+        except BaseException:  # the frame may have begun to change
+            setup.restore_buffers([(operand, mine) for _, operand, mine in setup.run_inputs])
+            raise
+        runner.unready = True
+        setup.go_on()
+        setup.fit.lengths = lengths
+        return True
 
     def resized(self, runner: Runner, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Change to inputs of these shapes, all of which have to be set then, unless they have these shapes already.
@@ -222,27 +243,19 @@ class Lengths:
             return False
         assert isinstance(setup.fit, _FitOfLengths)
         same = now.lengths(shapes) == setup.fit.lengths
-        return same or self._gone_on(runner, lambda: tuple(shapes), setup.buffers()) is not None
+        return same or self._gone_on(runner, tuple(shapes), setup.buffers()) is not None
 
     def _gone_on(
-        self,
-        runner: Runner,
-        shapes: Callable[[], tuple[tuple[int, ...], ...]],
-        buffers: Iterable[tuple[int, Array | None]],
-        likely: tuple[int, ...] | None = None,
+        self, runner: Runner, shapes: tuple[tuple[int, ...], ...], buffers: Iterable[tuple[int, Array | None]]
     ) -> _Kept | None:
-        """Go on to inputs of these shapes, none of them set, with the current frame, first for the `likely` lengths, or
-        another one of the same other dimensions. None if there is none; `buffers` are those to restore after an error.
-        """
+        """Change to inputs of these shapes, none of them set, with the current frame or another one of the same other
+        dimensions. None if there is none; `buffers` are those to restore after an error."""
         setup, now = runner.setup, self._kept[0]
         try:
-            if likely is not None and now.become(likely):
-                kept, lengths = now, likely
-            else:
-                found = self._going(shapes(), now.fixed)
-                if found is None:
-                    return None
-                kept, lengths = found
+            found = self._going(shapes, now.fixed)
+            if found is None:
+                return None
+            kept, lengths = found
             kept.used()
             if kept is not now:
                 setup = self._setup_of(kept, lengths)

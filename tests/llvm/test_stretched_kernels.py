@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,17 @@ def test_a_symbolic_length_is_not_rounded_to_digits() -> None:
         round(n / 3, 2)
 
 
-@pytest.mark.parametrize("most", [0, all_lengths.MOST_LENGTHS], ids=["each condition", "one table"])
+@pytest.mark.parametrize(
+    "limits",
+    [{"MOST_LENGTHS": 0}, {}, {"MOST_ROWS": 1}, {"MOST_ROWS": 3}, {"MOST_CELLS": 24}],
+    ids=["each condition", "one table", "no rows", "three rows", "few cells"],
+)
 @pytest.mark.parametrize("seed", range(12))
-def test_native_numbers_equal_those_of_the_trace(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_lengths, "MOST_LENGTHS", most)
+def test_native_numbers_equal_those_of_the_trace(
+    seed: int, limits: Mapping[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(all_lengths, name, value)
     trace, wanted = _random_trace(seed)
     wanted = [at for at in wanted if abs(int(trace.values[at])) < 1 << 63]
     for lengths in ((7, 12), (8, 12), (7, 1), (28, 48), (1, 1), (13, 40)):

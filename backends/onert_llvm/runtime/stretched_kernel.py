@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -22,7 +23,8 @@ from .aligned_memory import Elements
 from .length_constants import LengthConstants
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
-_NO_STORES = np.zeros((0, 3), np.int64)
+WORD, LOWER_HALF, FLOAT = range(3)
+"""What is stored of a register: all 64 bits, the lower 32, or a float64 as float32."""
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
 
@@ -74,7 +76,7 @@ class StretchedKernel:
         return frozenset()
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        return _with_decisions(_Native(self.functions, numbers, registers), numbers, registers)
+        return _with_decisions(_Native(self.functions, numbers, registers, _Stores()), numbers, registers)
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Following:
         return _BoundStretch(self, tensors, numbers, registers)
@@ -91,15 +93,13 @@ class _BoundStretch:
         """The constants whose elements native code stores."""
         place = Places(own.widest, tensors)
         touched(place.scratch)
-        integers: list[tuple[int, int, int]] = []
-        words: list[tuple[int, int, int]] = []
-        floats: list[tuple[int, int, int]] = []
+        stores = _Stores()
         for index, function, given in own.computed:
             if isinstance(function, Elements) and function.are_words:
                 real = function.dtype.numpy.kind == "f"
                 if all((n in numbers.floats) is real for symbolic, n in given if symbolic):
-                    short = floats if real else words
-                    self._word_rows(index, function, given, integers if function.dtype.itemsize == 8 else short)
+                    kind = WORD if function.dtype.itemsize == 8 else FLOAT if real else LOWER_HALF
+                    self._store_elements(index, function, given, kind, stores)
         others = (each for each in own.computed if each[0] not in self._words)
         self._constants = LengthConstants(others, numbers.registers)
         runs = []
@@ -113,14 +113,13 @@ class _BoundStretch:
             numbered = {at: number for number, at in enumerate(there)}
             for change in changes:
                 if change.path[0] in numbered:
-                    self._row(change, _target(bound, numbered, change), place, integers, floats)
+                    self._store(change, _target(bound, numbered, change), place, stores)
         run = (
             runs[0]
             if len(runs) == 1
             else imports.module("onert_llvm.runtime.measured_choice").MeasuredChoice(runs[1], runs[0])
         )
         self.run = checked(run, own.widest, place)
-        stores = tuple(np.array(rows, np.int64).reshape(-1, 3) for rows in (integers, words, floats))
         self._follow = own.followed(numbers, registers)
         self._put_all = _Native(own.functions, None, registers, stores)
         self._become = _Native(own.functions, numbers, registers, stores)
@@ -129,23 +128,17 @@ class _BoundStretch:
     def become(self) -> Callable[[], bool]:
         return self._followed if self._constants.are_used or self._numbers.python_checks else self._become
 
-    def _word_rows(
-        self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
+    def _store_elements(
+        self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], kind: int, stores: _Stores
     ) -> None:
         """Let native code store the elements of a constant that depend on lengths."""
         made = self._words[index] = function(*(0 if symbolic else n for symbolic, n in given))
         for at, (symbolic, n) in enumerate(given):
             if symbolic:
-                rows.append((self._numbers.registers[n], 0, made.ctypes.data + at * made.itemsize))
+                stores[self._numbers.registers[n], 0, kind].append(made.ctypes.data + at * made.itemsize)
 
-    def _row(
-        self,
-        change: Change,
-        target: int,
-        place: Places,
-        integers: list[tuple[int, int, int]],
-        floats: list[tuple[int, int, int]],
-    ) -> None:
+    def _store(self, change: Change, target: int, place: Places, stores: _Stores) -> None:
+        """Let native code store a number at the address `target`."""
         pointer, number = change.pointer, change.number
         if pointer is not None and pointer.area is Area.CONSTANT:
             register = -1 if number is None else self._numbers.registers[number]
@@ -157,11 +150,12 @@ class _BoundStretch:
                 if number is None:
                     ctypes.c_uint64.from_address(target).value = address
                 else:
-                    integers.append((register, address, target))
+                    stores[register, address, WORD].append(target)
                 return
         assert number is not None
-        row = self._numbers.registers[number], 0 if pointer is None else place(pointer), target
-        (floats if number in self._numbers.floats else integers).append(row)
+        addend = 0 if pointer is None else place(pointer)
+        kind = FLOAT if number in self._numbers.floats else WORD
+        stores[self._numbers.registers[number], addend, kind].append(target)
 
     def _followed(self) -> bool:
         """`become`, if functions or constants need Python."""
@@ -190,28 +184,37 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
     return bound.slot(at, change.slot) if change.slot >= 0 else bound.count(at, pieces=change.slot == PIECES)
 
 
+class _Stores(defaultdict[tuple[int, int, int], list[int]]):
+    """Addresses to store numbers at, by register, addend (0 for floats), and what is stored."""
+
+    def __init__(self) -> None:
+        super().__init__(list)
+
+    def encoded(self) -> Array:
+        """For native code: for each group the register, the addend, what is stored, the number of addresses, and these.
+        Many commands share few numbers, so this is much smaller than one row for each address."""
+        return np.array([n for of, targets in self.items() for n in (*of, len(targets), *targets)], np.int64)
+
+
 class _Native(partial[bool]):
-    """Executes instructions, if there are any, and stores registers by three lists of rows (register, addend, address).
-    Returns False if the instructions have no result. One native call that keeps the interpreter lock, because it takes
-    only microseconds."""
+    """Executes instructions, if there are any, and stores registers. Returns False if the instructions have no result.
+    One native call that keeps the interpreter lock, because it takes only microseconds."""
 
     __slots__ = ("_keep",)
 
     _keep: object
 
     def __new__(
-        cls,
-        functions: Mapping[str, int],
-        numbers: Instructions | None,
-        registers: Array,
-        stores: Sequence[Array] = (_NO_STORES,) * 3,
+        cls, functions: Mapping[str, int], numbers: Instructions | None, registers: Array, stores: _Stores
     ) -> Self:
-        code, tables = (_NO_STORES, _NO_STORES) if numbers is None else (numbers.code, numbers.tables)
+        none = np.zeros(0, np.int64)
+        code, tables = (none, none) if numbers is None else (numbers.code, numbers.tables)
+        groups = stores.encoded()
         words = [code.ctypes.data, len(code), registers.ctypes.data, tables.ctypes.data]
-        given = np.array([*words, *(n for rows in stores for n in (rows.ctypes.data, len(rows)))], np.int64)
+        given = np.array([*words, groups.ctypes.data, len(stores)], np.int64)
         function = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(functions["onert_become"])
         self = super().__new__(cls, function, ctypes.c_void_p(given.ctypes.data))
-        self._keep = given, code, tables, registers, stores
+        self._keep = given, code, tables, registers, groups
         return self
 
 

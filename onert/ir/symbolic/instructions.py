@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -20,13 +20,11 @@ from attrs import field, frozen
 from onert.ir.dtype import Array
 from onert.ir.value import ByIdentity
 
-from .all_lengths import all_lengths
+from .all_lengths import MOST_RESULTS, AllLengths, all_lengths, results_of
 from .trace import Trace, where_greater_of
 
 EXACT = 1 << 53
 """Integers up to this magnitude are exact as float64."""
-MOST_RESULTS = 1 << 16
-"""The maximum number of results in a table."""
 
 
 class Opcode(IntEnum):
@@ -65,6 +63,10 @@ class Opcode(IntEnum):
     NE_FLOAT = 22
     FLOOR_FLOAT = 23
     CEIL_FLOAT = 24
+    ROW = 25
+    """Successive results: a row of `tables`, by the number of the row in the first operand. The second operand is where
+    the rows start in `tables`, the third how many there are, the fourth how many results each has, at least one; they
+    are numbers, not registers."""
 
 
 _PLAIN = {
@@ -81,10 +83,6 @@ _PLAIN = {
 _TRUTHS = frozenset((*range(Opcode.LT, Opcode.NE + 1), Opcode.BOOL, *range(Opcode.LT_FLOAT, Opcode.NE_FLOAT + 1)))
 _TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
 _ROUNDED = {math.floor: Opcode.FLOOR_FLOAT, math.ceil: Opcode.CEIL_FLOAT}
-_TABLES: Mapping[Callable[..., Any], Callable[[int], Array]] = {
-    int.bit_length: lambda count: np.array([number.bit_length() for number in range(count)])
-}
-"""The results of Python's own functions for all numbers below a count."""
 _SAME = (operator.pos, math.floor, math.ceil, round)
 _KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
 
@@ -146,19 +144,10 @@ class _Writer:
             self._registers |= {at: self._constant(value) for at, value in every.known.items() if at in steps}
             self._same = every.same
             self._left = {at: value for at, value in trace.conditions.items() if at not in every.conditions}
-            holds = self._looked_up(self._put(every.holds), every.holds.shape, every.lengths)
-            self._code.append((Opcode.REQUIRE, 0, holds, self._constant(1), 0, 0))
-        needed: set[int] = set()
-        waiting = [*wanted, *self._left]
-        while waiting:
-            at = waiting.pop()
-            at = self._same.get(at, at)
-            if at not in needed and at not in self._registers:
-                needed.add(at)
-                waiting += steps[at][1] if at in steps else ()
+        needed = self._needed(wanted, steps, every)
         python_checks: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
         for at, function, arguments in trace.steps:
-            if at in needed and _results(function) is not None:
+            if at in needed and results_of(function) is not None:
                 counts = self._counts.get(function, (0,) * len(arguments))
                 self._counts[function] = tuple(map(max, counts, map(self._count, arguments)))
         for at, function, arguments in trace.steps:
@@ -175,6 +164,46 @@ class _Writer:
         code = np.array(self._code, np.int32).reshape(-1, 6)
         first, tables = np.array(self._first, np.int64), np.array(self._tables, np.int64)
         return Instructions(code, first, tables, tuple(python_checks), found, floats)
+
+    def _needed(
+        self,
+        wanted: Iterable[int],
+        steps: Mapping[int, tuple[Callable[..., Any], tuple[int, ...]]],
+        every: AllLengths | None,
+    ) -> set[int]:
+        """The numbers that instructions compute. First of all the lengths are looked up in the table of `every`: this
+        checks conditions, and yields steady numbers."""
+
+        def needed(known: Container[int]) -> set[int]:
+            found: set[int] = set()
+            waiting = [*wanted, *self._left]
+            while waiting:
+                at = waiting.pop()
+                at = self._same.get(at, at)
+                if at not in found and at not in self._registers:
+                    found.add(at)
+                    waiting += steps[at][1] if at in steps and at not in known else ()
+            return found
+
+        if every is None:
+            return needed(())
+        steady = set(every.steady)
+        while True:
+            found = needed(steady)
+            used = found & steady
+            chosen, rows, cells = every.rows(used)
+            if len(chosen) == len(used):
+                break
+            steady -= used.difference(chosen)
+        row = self._looked_up(self._put(rows), rows.shape, every.lengths)
+        if not chosen:
+            self._code.append((Opcode.REQUIRE, 0, row, self._constant(0), 0, 0))
+            return found
+        first = len(self._first)
+        self._first += [0] * len(chosen)
+        self._registers |= {at: first + column for column, at in enumerate(chosen)}
+        self._code.append((Opcode.ROW, first, row, self._put(cells), *cells.shape))
+        return found.difference(chosen)
 
     def _is_asked(
         self,
@@ -288,7 +317,7 @@ class _Writer:
         """The register of a function's result, looked up in its table."""
         start = self._placed.get(function)
         if start is None:
-            results = _results(function)
+            results = results_of(function)
             assert results is not None
             start = self._placed[function] = self._put(results(*self._counts[function]))
         return self._looked_up(start, self._counts[function], arguments)
@@ -306,12 +335,6 @@ class _Writer:
                 self._code.append((Opcode.LE, self._fresh(), least, most, 2, 0))
             place = self._emit(Opcode.ADD, self._emit(Opcode.MUL, place, self._constant(count)), other)
         return self._emit(Opcode.TABLE, place, start, math.prod(counts))
-
-
-def _results(function: Callable[..., Any]) -> Callable[..., Array] | None:
-    """What makes the table of a function's results, if it has one."""
-    found: Callable[..., Array] | None = _TABLES.get(function) or getattr(function, "results", None)
-    return found
 
 
 def _bits(value: object) -> int:

@@ -2,9 +2,11 @@
 ; order of their opcodes here. Registers are 64 bits wide.
 
 %Instruction = type { i32, i32, i32, i32, i32, i32 }
-%Store = type { i64, i64, ptr }
-; Instructions and their count, registers, tables; the stores of integers, words and floats, each with their count.
-%Lengths = type { ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64 }
+; A register, an addend, what is stored (0 for 64 bits, 1 for the lower 32, 2 for a float64 as float32), the number of
+; addresses, which follow.
+%Group = type { i64, i64, i64, i64 }
+; Instructions and their count, registers, tables, groups of stores and their count.
+%Lengths = type { ptr, i64, ptr, ptr, ptr, i64 }
 
 declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
@@ -75,6 +77,7 @@ plain:
     i32 22, label %fne
     i32 23, label %round
     i32 24, label %round
+    i32 25, label %row
   ]
 add:
   %sums = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %a, i64 %b)
@@ -156,6 +159,29 @@ greater:
 require:
   %same = icmp eq i64 %a, %b
   br i1 %same, label %next, label %refused
+row:
+  ; Unsigned, so that negative rows are out of range too.
+  %rows = zext i32 %third to i64
+  %is.row = icmp ult i64 %a, %rows
+  br i1 %is.row, label %cells, label %refused
+cells:
+  %widthp = getelementptr %Instruction, ptr %i, i32 0, i32 5
+  %width = load i32, ptr %widthp, align 4
+  %columns = zext i32 %width to i64
+  %row.start = zext i32 %second to i64
+  %before = mul i64 %a, %columns
+  %first.cell = add i64 %row.start, %before
+  %cellsp = getelementptr i64, ptr %tables, i64 %first.cell
+  br label %cell
+cell:
+  %column = phi i64 [ 0, %cells ], [ %next.column, %cell ]
+  %cellp = getelementptr i64, ptr %cellsp, i64 %column
+  %word = load i64, ptr %cellp, align 8
+  %targetp = getelementptr i64, ptr %result, i64 %column
+  store i64 %word, ptr %targetp, align 8
+  %next.column = add i64 %column, 1
+  %is.last = icmp eq i64 %next.column, %columns
+  br i1 %is.last, label %next, label %cell
 tofloat:
   ; Every integer from -2^53 to 2^53 is a double.
   %shifted = add i64 %a, 9007199254740992
@@ -209,73 +235,53 @@ done:
   ret i1 true
 }
 
-; Store registers into commands, each plus an addend; the rows are those of `runtime/stretched_kernel.py`.
-define internal void @put_integers(ptr %stores, i64 %count, ptr %registers) nounwind {
+; Store registers, each plus an addend, into commands and constants: `groups` of addresses that get the same number, as
+; `runtime/stretched_kernel.py` writes them.
+define internal void @put(ptr %stores, i64 %groups, ptr %registers) nounwind {
 entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %each
-each:
-  %at = phi i64 [ 0, %entry ], [ %next, %each ]
-  %s = getelementptr %Store, ptr %stores, i64 %at
-  %register = load i64, ptr %s, align 8
-  %addp = getelementptr %Store, ptr %s, i32 0, i32 1
-  %more = load i64, ptr %addp, align 8
-  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
-  %target = load ptr, ptr %targetp, align 8
+  %none = icmp eq i64 %groups, 0
+  br i1 %none, label %done, label %group
+group:
+  %at = phi i64 [ 0, %entry ], [ %next, %stored ]
+  %g = phi ptr [ %stores, %entry ], [ %end, %stored ]
+  %all = load %Group, ptr %g, align 8
+  %register = extractvalue %Group %all, 0
+  %more = extractvalue %Group %all, 1
+  %kind = extractvalue %Group %all, 2
+  %count = extractvalue %Group %all, 3
+  %first = getelementptr %Group, ptr %g, i64 1
+  %end = getelementptr ptr, ptr %first, i64 %count
   %valuep = getelementptr i64, ptr %registers, i64 %register
   %value = load i64, ptr %valuep, align 8
   %sum = add i64 %value, %more
-  store i64 %sum, ptr %target, align 8
+  %is.word = icmp eq i64 %kind, 0
+  br i1 %is.word, label %words, label %half
+words:
+  %wp = phi ptr [ %first, %group ], [ %next.word, %words ]
+  %word.target = load ptr, ptr %wp, align 8
+  store i64 %sum, ptr %word.target, align 8
+  %next.word = getelementptr ptr, ptr %wp, i64 1
+  %last.word = icmp eq ptr %next.word, %end
+  br i1 %last.word, label %stored, label %words
+half:
+  %double = bitcast i64 %value to double
+  %float = fptrunc double %double to float
+  %float.bits = bitcast float %float to i32
+  %low = trunc i64 %sum to i32
+  %is.float = icmp eq i64 %kind, 2
+  %bits = select i1 %is.float, i32 %float.bits, i32 %low
+  br label %halves
+halves:
+  %hp = phi ptr [ %first, %half ], [ %next.half, %halves ]
+  %half.target = load ptr, ptr %hp, align 8
+  store i32 %bits, ptr %half.target, align 4
+  %next.half = getelementptr ptr, ptr %hp, i64 1
+  %last.half = icmp eq ptr %next.half, %end
+  br i1 %last.half, label %stored, label %halves
+stored:
   %next = add i64 %at, 1
-  %end = icmp eq i64 %next, %count
-  br i1 %end, label %done, label %each
-done:
-  ret void
-}
-
-; The same for 32-bit words, which are elements of constants.
-define internal void @put_words(ptr %stores, i64 %count, ptr %registers) nounwind {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %each
-each:
-  %at = phi i64 [ 0, %entry ], [ %next, %each ]
-  %s = getelementptr %Store, ptr %stores, i64 %at
-  %register = load i64, ptr %s, align 8
-  %addp = getelementptr %Store, ptr %s, i32 0, i32 1
-  %more = load i64, ptr %addp, align 8
-  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
-  %target = load ptr, ptr %targetp, align 8
-  %valuep = getelementptr i64, ptr %registers, i64 %register
-  %value = load i64, ptr %valuep, align 8
-  %sum = add i64 %value, %more
-  %word = trunc i64 %sum to i32
-  store i32 %word, ptr %target, align 4
-  %next = add i64 %at, 1
-  %end = icmp eq i64 %next, %count
-  br i1 %end, label %done, label %each
-done:
-  ret void
-}
-
-; The same for float64s, which commands and constants store as float32.
-define internal void @put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %each
-each:
-  %at = phi i64 [ 0, %entry ], [ %next, %each ]
-  %s = getelementptr %Store, ptr %stores, i64 %at
-  %register = load i64, ptr %s, align 8
-  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
-  %target = load ptr, ptr %targetp, align 8
-  %valuep = getelementptr double, ptr %registers, i64 %register
-  %value = load double, ptr %valuep, align 8
-  %short = fptrunc double %value to float
-  store float %short, ptr %target, align 4
-  %next = add i64 %at, 1
-  %end = icmp eq i64 %next, %count
-  br i1 %end, label %done, label %each
+  %last = icmp eq i64 %next, %groups
+  br i1 %last, label %done, label %group
 done:
   ret void
 }
@@ -291,15 +297,9 @@ entry:
   %fits = call i1 @numbers(ptr %code, i64 %count, ptr %registers, ptr %tables)
   br i1 %fits, label %put, label %refused
 put:
-  %integers = extractvalue %Lengths %all, 4
-  %integer.count = extractvalue %Lengths %all, 5
-  call void @put_integers(ptr %integers, i64 %integer.count, ptr %registers)
-  %words = extractvalue %Lengths %all, 6
-  %word.count = extractvalue %Lengths %all, 7
-  call void @put_words(ptr %words, i64 %word.count, ptr %registers)
-  %floats = extractvalue %Lengths %all, 8
-  %float.count = extractvalue %Lengths %all, 9
-  call void @put_floats(ptr %floats, i64 %float.count, ptr %registers)
+  %stores = extractvalue %Lengths %all, 4
+  %groups = extractvalue %Lengths %all, 5
+  call void @put(ptr %stores, i64 %groups, ptr %registers)
   ret i1 true
 refused:
   ret i1 false
