@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
 COMPILED_BEFORE_RECIPES = 1
-"""How many programs are compiled individually before a recipe for one varying dimension: they need the least memory."""
+"""How many programs are compiled individually before a recipe where a length may be the last: they need less memory."""
 
 Shapes = Mapping[int, tuple[int, ...]]
 WatchModel = Callable[[int, str, Subgraph], None]
@@ -171,7 +171,7 @@ class Compilation:
         """The program for possibly new lengths, derived from a recipe; None if it has to be compiled individually."""
         uses_recipes = self.watch is None and self.measured is None and not self.options.graph_dot_dump
         opened = self.lengths.opened(entry) if uses_recipes else None
-        if not opened or (len(opened) == 1 and self.without_recipe < COMPILED_BEFORE_RECIPES):
+        if not opened or (self.without_recipe < COMPILED_BEFORE_RECIPES and self.lengths.may_be_last(opened)):
             self.without_recipe += bool(opened)
             return None
         declared = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]

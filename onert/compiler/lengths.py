@@ -54,6 +54,12 @@ class Lengths:
             self.simplified(entry)
         return None if self._simplified is None else tuple(sorted(self._open))
 
+    def may_be_last(self, opened: Sequence[tuple[int, int]]) -> bool:
+        """Whether the model may stay as it is now: many have one dimension changed once that they do not leave open."""
+        (at, axis), *others = opened
+        declared = self._entry.subgraph.type(self._entry.subgraph.inputs[at])
+        return not others and declared.ranked and declared.shape[axis] is not None
+
     def longest(self, opened: Sequence[tuple[int, int]]) -> tuple[int, ...]:
         """The greatest length so far of each of these dimensions, which have changed."""
         return tuple(self._longest[each] for each in opened)

@@ -16,9 +16,9 @@ STATM = Path("/proc/self/statm")
 BRIEF = ("kws_ref_model", "ToyCar", "hey_mycroft")
 """Models that run a few lengths in little time."""
 
-MOST_COMPILED = 12
-"""The most programs compiled for all lengths of a model: the initial ones, one for length 1, one for each of a few
-small lengths, and one each time the length grows fourfold."""
+MOST_COMPILED = 7
+"""The most programs compiled for all lengths of a model: the initial ones, and one each time the length grows fourfold,
+or twofold if several lengths grow."""
 
 EVERY = [
     *(pytest.param(m, 20, 40, id=m.name) for m in ALL if any(brief in m.file for brief in BRIEF)),

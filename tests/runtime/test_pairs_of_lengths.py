@@ -16,10 +16,10 @@ from onert.ir.builder import Builder
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast
-from onert.ir.symbolic.cases import Cases, samples
+from onert.ir.symbolic.cases import Cases
 from onert.ir.symbolic.trace import Trace
 
-MOST_COMPILED = 3
+MOST_COMPILED = 2
 Shapes = Callable[[int, int], list[tuple[int, ...]]]
 
 
@@ -76,7 +76,7 @@ def test_a_symbolic_size_is_broadcast_against_1_without_a_condition() -> None:
 
 
 def test_a_computation_has_a_result_for_each_case_and_a_number_that_says_where_it_applies() -> None:
-    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    trace = Trace([20], [40], equal=(0,))
     (n,) = trace.lengths
 
     def kind() -> str:
@@ -91,7 +91,7 @@ def test_a_computation_has_a_result_for_each_case_and_a_number_that_says_where_i
 
 
 def test_no_case_is_computed_for_a_sample_that_a_condition_made_meanwhile_rules_out() -> None:
-    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    trace = Trace([20], [40], equal=(0,))
     (n,) = trace.lengths
     cases = Cases(trace)
     assert n > 3
@@ -100,7 +100,7 @@ def test_no_case_is_computed_for_a_sample_that_a_condition_made_meanwhile_rules_
 
 
 def test_a_computation_that_is_the_same_for_all_samples_keeps_its_conditions() -> None:
-    trace = Trace([20], [40], samples((20,), (40,), (0,)))
+    trace = Trace([20], [40], equal=(0,))
     (n,) = trace.lengths
     assert Cases(trace).run(lambda: n < 100, lambda _: True) == [(True, None)]
     assert trace.at([99]) is not None

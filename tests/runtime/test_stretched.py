@@ -14,10 +14,12 @@ import pytest
 from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
 
 import onert
+from onert.compiler.recipes import recipe
 from onert.exec import lengths
 from onert.exec.frames import stretched
 from onert.ir import Package, Subgraphs
 from onert.ir.shape import compatible
+from onert.ir.symbolic.trace import Trace
 from onert_llvm.runtime import length_constants, loaded_code
 from onert_llvm.runtime.aligned_memory import Elements
 from onert_llvm.runtime.stretched_kernel import StretchedKernel
@@ -78,6 +80,15 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
         return found
 
     return execution, lambda n: weights(1, 6, n, 3), expected
+
+
+class _Narrow(Trace):
+    """A trace that does not serve lengths of less than an eighth of the first ones."""
+
+    def __init__(self, lengths: Sequence[int], most: Sequence[int], equal: Sequence[int] = ()) -> None:
+        super().__init__(lengths, most, equal)
+        for symbol, length in zip(self.lengths, lengths, strict=True):
+            self.hold(8 * symbol >= length)
 
 
 def _settled(name: str) -> tuple[onert.Execution, Callable[[int], list[tuple[int, ...]]], list[StretchedKernel]]:
@@ -254,6 +265,7 @@ def test_large_frames_of_an_execution_share_one_arena(apart: int, monkeypatch: p
 
 
 def test_an_oversized_arena_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "Trace", _Narrow)
     execution, made, expected = _stretched()
     monkeypatch.setattr(lengths, "KEPT_BYTES", 1 << 20)
     sizes = []
@@ -292,6 +304,7 @@ def test_returning_to_a_length_rebinds_nothing(is_open: bool, monkeypatch: pytes
 
 @pytest.mark.parametrize("most", [lengths._MOST_SEEN, 1])
 def test_returning_to_a_length_tries_only_its_own_frame(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "Trace", _Narrow)
     execution, made, expected = _stretched()
     monkeypatch.setattr(lengths, "_MOST_SEEN", most)
     asked, become = [], stretched.StretchedFrame.become

@@ -10,6 +10,7 @@ from typing import Any, Self
 from attrs import evolve, frozen
 
 from onert.ir.shape import span
+from onert.ir.symbolic.sizes import is_broadcast
 from onert.ir.value import Value
 
 Index = slice | int | EllipsisType | None
@@ -62,7 +63,7 @@ class StridedView(Value):
         """Broadcast along new leading axes and along axes of size 1."""
         more = len(shape) - self.ndim
         pairs = zip(self.shape, shape[more:], self.strides, strict=True)
-        strides = tuple(0 if own != wanted else stride for own, wanted, stride in pairs)
+        strides = tuple(0 if is_broadcast(own, wanted) else stride for own, wanted, stride in pairs)
         return evolve(self, shape=tuple(shape), strides=(0,) * more + strides)
 
     def reshape(self, *sizes: Any) -> Self:

@@ -15,6 +15,7 @@ from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
+from onert.ir.symbolic.sizes import are_broadcast
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import op_to_expression
@@ -248,7 +249,7 @@ def _outside_reads(
     others = {i for i in used if i not in inside}
     read = {i for i in others if not _is_number(subgraph, i)}
     if (
-        any(subgraph.type(i).shape != types.output.shape for i in own)
+        any(are_broadcast(subgraph.type(i).shape, types.output.shape) for i in own)
         or len({*group.others, *more, *read}) > MOST_MATRICES + 2
         or terms > MOST_TERMS
         or (group.anchored and not _fits(subgraph, group, operation, sorted(others)))
@@ -278,7 +279,7 @@ def _fits(subgraph: Subgraph, group: _OpenGroup, operation: Operation, others: S
 def _broadcasts(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
     """Whether an operand has the results' shape, is one row of their last dimension, or one constant element."""
     own = subgraph.type(operand).shape
-    if own == shape:
+    if not are_broadcast(own, shape):
         return True
     reach = op_to_expression.reach_of(own, shape)
     return reach is Reach.ROW or (reach is Reach.SCALAR and subgraph.operands[operand].is_constant)

@@ -15,7 +15,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic, maximum, minimum
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import decided, hint, is_symbolic, maximum, minimum
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Isa

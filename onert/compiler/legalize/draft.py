@@ -26,6 +26,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.shape import num_elements, static
+from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import Computed, is_symbolic
 
 _SMALL = 1 << 10
@@ -179,7 +180,9 @@ class Draft(Builder):
 
     def broadcast(self, x: int, shape: Sequence[int]) -> int:
         """`x` broadcast to a shape."""
-        return x if self.shape(x) == tuple(shape) else self.moved(BroadcastTo(), x, self.integers(*shape))
+        own = self.shape(x)
+        is_same = len(own) == len(shape) and all(map(are_same, own, shape))
+        return x if is_same else self.moved(BroadcastTo(), x, self.integers(*shape))
 
     def part(self, x: int, begin: Sequence[int], size: Sequence[int]) -> int:
         """The part of `x` that starts at `begin` and has the given size."""

@@ -21,7 +21,8 @@ from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
-from onert.ir.symbolic.trace import are_same, is_symbolic
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import is_symbolic
 
 SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
 COMPUTED = 1 << 20  # the same for arithmetic on positions, and numbers repeated for it; other copies are cheap in a run

@@ -11,7 +11,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
 from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, Quantize
-from onert.ir.symbolic.trace import are_same
+from onert.ir.symbolic.sizes import are_same
 
 from .fuse_activation import clamps_exactly, ends_with_activation
 

@@ -8,7 +8,6 @@ from attrs import evolve
 
 from onert.backend import Program, Stretch
 from onert.ir import OnertError
-from onert.ir.symbolic.cases import samples
 from onert.ir.symbolic.trace import OneLengthError, Trace
 
 from .substitution import Substitution
@@ -29,7 +28,7 @@ class Recipe:
     """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
     `same_as` has, for each length, the index of the first length that is always equal to it: both share one symbol.
-    `longest` are the longest lengths so far. Schedules are chosen for `lengths`; `by_cases`, others are chosen too.
+    `longest` are the longest lengths so far. Schedules are chosen for each case of lengths.
     """
 
     def __init__(
@@ -39,11 +38,10 @@ class Recipe:
         same_as: Sequence[int],
         compiled: Compiled,
         stretched: Stretched,
-        by_cases: bool = False,
     ) -> None:
         factor = _RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL
         most = tuple(factor * max(length, 1) for length in longest)
-        self._trace = Trace(lengths, most, samples(tuple(lengths), most, tuple(same_as)) if by_cases else ())
+        self._trace = Trace(lengths, most, tuple(same_as))
         symbols = self._trace.lengths
         for at, (symbol, length) in enumerate(zip(symbols, lengths, strict=True)):
             if same_as[at] != at:
@@ -54,6 +52,7 @@ class Recipe:
         template = compiled(tuple(symbols[at] for at in same_as))
         self.used = False
         """Whether it was used since this was last reset: executions request no program while a frame serves them."""
+        self._trace.cases = None  # it needs much memory
         self._stretch = stretched(self._trace, template, self._use)
         self._substitution = Substitution(self._trace, template)  # only now, when the trace is complete
         self.is_general = not self._trace.is_fixed(*range(len(lengths)))
@@ -123,7 +122,7 @@ class Recipes:
             return None
         self._unused += 1
         try:
-            recipe = Recipe(lengths, longest, self._same_as, compiled, stretched, by_cases=bool(self._recipes))
+            recipe = Recipe(lengths, longest, self._same_as, compiled, stretched)
         except (OneLengthError, OnertError):
             return None  # if lengths are invalid, individual compilation reports it
         if not recipe.is_general:

@@ -36,7 +36,8 @@ from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import are_same, hint
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 Order = tuple[int, ...]

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field, frozen
 
 from onert.ir import CallTypes, Operation, Subgraph, TensorType
-from onert.ir.symbolic.trace import are_same, hint
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of

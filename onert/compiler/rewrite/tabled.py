@@ -20,7 +20,8 @@ from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import are_same, hint, is_symbolic, largest
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import hint, is_symbolic, largest
 
 from .counts.first_entries import axis_rule
 

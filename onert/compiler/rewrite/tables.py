@@ -47,7 +47,8 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import are_same, is_symbolic
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import is_symbolic
 
 from .edit import Edit
 from .per_length import at_first, folded

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array
 
-from .trace import Trace, where_greater_of
+from .trace import Trace
+from .vectorized import Vectorized
 
 MOST_LENGTHS = 1 << 13
 """The maximum number of lengths, or combinations of lengths, in a table."""
@@ -25,36 +25,6 @@ MOST_ROWS = 1 << 8
 """The maximum number of ranges of lengths with a row of numbers each."""
 MOST_CELLS = 1 << 14
 """The maximum number of numbers in all rows together."""
-MOST_RESULTS = 1 << 16
-"""The maximum number of results in a function's table."""
-_EXACT = 1 << 53
-"""Integers up to this magnitude are compared with float64s in the same way as in Python."""
-
-_PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
-    operator.add: np.add,
-    operator.sub: np.subtract,
-    operator.mul: np.multiply,
-    operator.floordiv: np.floor_divide,
-    operator.mod: np.remainder,
-    operator.truediv: np.true_divide,
-    operator.neg: np.negative,
-    operator.pos: np.positive,
-    operator.lt: np.less,
-    operator.le: np.less_equal,
-    operator.gt: np.greater,
-    operator.ge: np.greater_equal,
-    operator.eq: np.equal,
-    operator.ne: np.not_equal,
-    bool: lambda a: a != 0,
-    where_greater_of: lambda a, b, then, otherwise: np.where(a > b, then, otherwise),
-}
-_ROUNDED: dict[Callable[..., Any], Callable[..., Any]] = {math.floor: np.floor, math.ceil: np.ceil, round: np.rint}
-_TABLES: dict[Callable[..., Any], Callable[[int], Array]] = {
-    int.bit_length: lambda count: np.array([number.bit_length() for number in range(count)])
-}
-"""The results of Python's own functions for all numbers below a count."""
-_WHOLE = (operator.floordiv, operator.mod)
-_DIVIDES = (*_WHOLE, operator.truediv)
 
 
 @frozen(eq=False)
@@ -110,32 +80,18 @@ def all_lengths(trace: Trace) -> AllLengths | None:
     if math.prod(counts) > MOST_LENGTHS:
         return None
     places = np.indices(counts).reshape(len(lengths), -1)
-    values: dict[int, Array] = {at: places[lengths.index(alike[at])] for at in range(count)}
-    valid: dict[int, Array] = {}
-    results = {at for at, *_ in trace.steps}
-    holds = np.ones(places.shape[1], bool)
-    with np.errstate(all="ignore"):
-        for at, function, arguments in trace.steps:
-            if at in pairs or any(i in results and i not in values for i in arguments):
-                continue
-            given = [values.get(i, trace.values[i]) for i in arguments]
-            found = _computed(function, given)
-            if found is not None:
-                values[at], fits = np.broadcast_to(found[0], holds.shape), found[1]
-                for i in arguments:
-                    fits = fits & valid.get(i, True)
-                if not np.all(fits):
-                    valid[at] = fits
-        conditions = frozenset(trace.conditions.keys() & values.keys())
-        for at in conditions:
-            holds &= (values[at] == trace.conditions[at]) & valid.get(at, True)
+    numbers = Vectorized(trace, [places[lengths.index(alike[at])] for at in range(count)])
+    results = [at for at, *_ in trace.steps if at not in pairs]
+    found = {at: each for at in (*range(count), *results) if (each := numbers.number(at)) is not None}
+    conditions = frozenset(trace.conditions.keys() & found.keys())
+    holds = numbers.holds((at, trace.conditions[at]) for at in conditions)
     if not holds.reshape(counts)[tuple(trace.values[at] for at in lengths)]:
         return None  # numbers are too large
     same, known, seen = dict[int, int](), dict[int, int | float](), dict[tuple[bool, bytes], int]()
     steady = dict[int, Array]()
-    for at, array in values.items():
+    for at, (array, valid) in found.items():
         is_float = isinstance(trace.values[at], float)
-        if (array.dtype == np.float64) is not is_float or not np.all(valid.get(at, True) | ~holds):
+        if (array.dtype == np.float64) is not is_float or not np.all(valid | ~holds):
             continue
         some = array[holds]
         bits = some.view(np.int64)
@@ -146,43 +102,3 @@ def all_lengths(trace: Trace) -> AllLengths | None:
         elif at >= count and np.count_nonzero(bits[1:] != bits[:-1]) < MOST_ROWS:
             steady[at] = bits
     return AllLengths(lengths, holds.reshape(counts), conditions, same, known, steady)
-
-
-def _computed(function: Any, given: Sequence[Any]) -> tuple[Array, Any] | None:
-    """A function applied to many numbers at once, and where the result equals Python's; None if that cannot be told."""
-    floats = any(isinstance(x, float) or getattr(x, "dtype", None) == np.float64 for x in given)
-    if any(isinstance(x, int) and abs(x) > _EXACT for x in given) or (floats and function in _WHOLE):
-        return None
-    fits: Any = True
-    if function in _PLAIN:
-        if function in _DIVIDES:
-            fits = given[1] != 0
-            given = (given[0], np.where(fits, given[1], 1))
-        found = np.asarray(_PLAIN[function](*given))
-        if found.dtype == np.float64:
-            return found, fits
-        if found.dtype == np.bool_:
-            return found.astype(np.int64), fits
-        size = np.asarray(given[0], float) * given[1] if function is operator.mul else found
-        return found.astype(np.int64, copy=False), fits & (np.abs(size) <= _EXACT)
-    if function in _ROUNDED:
-        found = np.asarray(_ROUNDED[function](given[0])) if floats else np.asarray(given[0])
-        fits = np.abs(found) <= _EXACT
-        return np.where(fits, found, 0).astype(np.int64), fits
-    return None if floats else _looked_up(results_of(function), given)
-
-
-def _looked_up(results: Callable[..., Array] | None, given: Sequence[Any]) -> tuple[Array, Any] | None:
-    """The results for many numbers at once from a table of all results, and where it has them."""
-    counts = [int(np.max(each)) + 1 for each in given]
-    if results is None or min(counts) < 1 or math.prod(counts) > MOST_RESULTS:
-        return None
-    fits = np.logical_and.reduce(np.broadcast_arrays(*(np.asarray(each) >= 0 for each in given)))
-    found = np.asarray(results(*counts)).reshape(counts)[tuple(np.maximum(each, 0) for each in given)]
-    return found.astype(np.int64), fits
-
-
-def results_of(function: Callable[..., Any]) -> Callable[..., Array] | None:
-    """What makes the table of a function's results, if it has one: for all numbers below a count for each argument."""
-    found: Callable[..., Array] | None = _TABLES.get(function) or getattr(function, "results", None)
-    return found

@@ -20,8 +20,9 @@ from attrs import field, frozen
 from onert.ir.dtype import Array
 from onert.ir.value import ByIdentity
 
-from .all_lengths import MOST_RESULTS, AllLengths, all_lengths, results_of
+from .all_lengths import AllLengths, all_lengths
 from .trace import Trace, where_greater_of
+from .vectorized import MOST_RESULTS, results_of
 
 EXACT = 1 << 53
 """Integers up to this magnitude are exact as float64."""

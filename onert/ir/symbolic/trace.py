@@ -35,13 +35,15 @@ class Trace:
 
     Every number has an index: first the lengths, then constants and results in order of creation. `values` are the
     numbers for the initial lengths, `most` those for the maximum lengths, `steps` are the index, function and argument
-    indices of each result, `conditions` the values that must be the same for other lengths. `samples` are lengths for
-    which computations may be repeated (`cases.py`).
+    indices of each result, `conditions` the values that must be the same for other lengths. If computations may be
+    repeated for other lengths, `equal` has the first length that each one always equals, and `cases` keeps what was
+    found there (`cases.py`).
     """
 
-    def __init__(self, lengths: Sequence[int], most: Sequence[int], samples: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, lengths: Sequence[int], most: Sequence[int], equal: Sequence[int] = ()) -> None:
         self._count = len(lengths)
-        self.samples = samples
+        self.equal = equal
+        self.cases: Any = None
         self.values: list[Any] = list(lengths)
         self.most: list[Any] = list(most)
         self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
@@ -352,13 +354,6 @@ def minimum(a: Any, b: Any) -> Any:
 def is_symbolic(value: object) -> bool:
     """Whether a value is a symbolic number."""
     return isinstance(value, Symbolic)
-
-
-def are_same(a: Any, b: Any) -> bool:
-    """Whether two numbers are known to be equal for all lengths; adds no condition if they are equal only for some."""
-    if isinstance(a, Symbolic) and isinstance(b, Symbolic):
-        return a.trace.polynomial(a.index) == a.trace.polynomial(b.index) is not None
-    return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
 
 
 def has_symbols(array: Any) -> bool:

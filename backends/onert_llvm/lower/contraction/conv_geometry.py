@@ -15,7 +15,8 @@ from onert.ir.ops.arithmetic.window import Padding, Window, taps
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
-from onert.ir.symbolic.trace import are_same, is_symbolic, largest
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import is_symbolic, largest
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from onert.ir import CallTypes
-from onert.ir.symbolic.trace import are_same, hint
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.elementwise.broadcast_rows import DIMENSIONS

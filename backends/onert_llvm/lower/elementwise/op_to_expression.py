@@ -13,6 +13,7 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert.ir.symbolic.sizes import are_broadcast
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES, KINDS
@@ -304,7 +305,7 @@ def _of_binary(op: Binary, args: list[Expr]) -> Expr:
 
 def reach_of(own: Shape, whole: Shape) -> Reach | None:
     """How a tensor broadcasts to results, for kernels with few forms; None for other forms."""
-    if own == whole:
+    if not are_broadcast(own, whole):
         return Reach.FULL
     padded = (1,) * (len(whole) - len(own)) + own
     if all(d == 1 for d in padded):

@@ -17,7 +17,8 @@ from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
+from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import decided, hint, is_symbolic
 from onert.ir.value import Value
 
 _DENSE = 64

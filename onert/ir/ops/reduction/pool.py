@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import reduce
 
 import numpy as np
 from attrs import frozen
@@ -14,6 +15,7 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import require_strides
 from onert.ir.ops.arithmetic.window import Margins, Padding, Window, output_dim, require_padding, require_step
+from onert.ir.symbolic.trace import maximum, minimum
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -134,7 +136,9 @@ class Pool2D(Op):
         """The minimum of `counted`, at the first or last output: windows in between extend beyond the edge less."""
         found = zip(self.windows(), (height, width), strict=True)
         ends = [(window, n, at) for window, n in found for at in (0, window.outputs(n) - 1)]
-        return min(self._met_at(window, n, at * window.stride - window.before(n)) for window, n, at in ends)
+        return reduce(
+            minimum, [self._met_at(window, n, at * window.stride - window.before(n)) for window, n, at in ends]
+        )
 
     def counted_first(self, height: int, width: int) -> tuple[int, int]:
         """The first elements of both results of `counted`."""
@@ -144,7 +148,8 @@ class Pool2D(Op):
     def _met_at(self, window: Window, inputs: int, start: int) -> int:
         if isinstance(window.padding, Margins) and self.counts_margins:
             return window.size
-        return min(start + window.size, inputs) - max(start, 0)
+        met: int = minimum(start + window.size, inputs) - maximum(start, 0)
+        return met
 
     def _met(self, window: Window, inputs: int) -> Array:
         starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)

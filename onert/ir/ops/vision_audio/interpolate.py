@@ -13,7 +13,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
-from onert.ir.symbolic.trace import are_same
+from onert.ir.symbolic.sizes import are_same
 from onert.ir.types import TensorType
 
 

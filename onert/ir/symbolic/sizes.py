@@ -1,0 +1,26 @@
+"""Comparisons of sizes that may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .trace import Symbolic, is_symbolic
+
+
+def are_same(a: Any, b: Any) -> bool:
+    """Whether two numbers are known to be equal for all lengths; adds no condition if they are equal only for some."""
+    if isinstance(a, Symbolic) and isinstance(b, Symbolic):
+        return a.trace.polynomial(a.index) == a.trace.polynomial(b.index) is not None
+    return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
+
+
+def is_broadcast(size: Any, wanted: Any) -> bool:
+    """Whether a dimension is broadcast to another size. A 1 is always said to be broadcast to a symbolic size, without
+    a condition: for those that may be repeated once too."""
+    return (is_symbolic(wanted) and not is_symbolic(size) and size == 1) or bool(size != wanted)
+
+
+def are_broadcast(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether a shape is broadcast to another one, as `is_broadcast` has it."""
+    return len(shape) != len(wanted) or any(map(is_broadcast, shape, wanted))
