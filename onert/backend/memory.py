@@ -98,15 +98,15 @@ def _mapped(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-_TOUCHED, _PAGE = 64 << 20, 4096
+_TOUCHED, _PAGE = 256 << 20, 4096
 """The size in bytes up to which memory for future lengths is touched when it is allocated; the smallest page's size."""
 
 
 def touched(memory: Array) -> Array:
     """Touch each page of this memory, which must be unused zeros, if it is small, and return it.
 
-    Otherwise the first run at each greater length would wait for page faults. Larger memory is in huge pages, and a
-    greater length touches only a few more of these.
+    Otherwise the first run at each greater length would wait for page faults: in huge pages only for a few, but each
+    takes up to two milliseconds in a virtual machine.
     """
     if memory.nbytes <= _TOUCHED:
         memory[::_PAGE] = 0

@@ -76,7 +76,7 @@ class StretchedKernel:
         return frozenset()
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        return _with_decisions(_Native(self.functions, numbers, registers, _Stores()), numbers, registers)
+        return _with_decisions(_Native(self.functions, numbers, registers, _Stores().encoded()), numbers, registers)
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Following:
         return _BoundStretch(self, tensors, numbers, registers)
@@ -121,8 +121,9 @@ class _BoundStretch:
         )
         self.run = checked(run, own.widest, place)
         self._follow = own.followed(numbers, registers)
-        self._put_all = _Native(own.functions, None, registers, stores)
-        self._become = _Native(own.functions, numbers, registers, stores)
+        groups = stores.encoded()
+        self._put_all = _Native(own.functions, None, registers, groups)
+        self._become = _Native(own.functions, numbers, registers, groups)
 
     @property
     def become(self) -> Callable[[], bool]:
@@ -190,10 +191,11 @@ class _Stores(defaultdict[tuple[int, int, int], list[int]]):
     def __init__(self) -> None:
         super().__init__(list)
 
-    def encoded(self) -> Array:
-        """For native code: for each group the register, the addend, what is stored, the number of addresses, and these.
-        Many commands share few numbers, so this is much smaller than one row for each address."""
-        return np.array([n for of, targets in self.items() for n in (*of, len(targets), *targets)], np.int64)
+    def encoded(self) -> tuple[Array, int]:
+        """The groups for native code, and their number: each has the register, the addend, what is stored, the sum that
+        was stored last and whether there is one, the number of addresses, and these."""
+        rows = [(*of, 0, 0, len(targets), *targets) for of, targets in self.items()]
+        return np.array([n for row in rows for n in row], np.int64), len(rows)
 
 
 class _Native(partial[bool]):
@@ -205,16 +207,15 @@ class _Native(partial[bool]):
     _keep: object
 
     def __new__(
-        cls, functions: Mapping[str, int], numbers: Instructions | None, registers: Array, stores: _Stores
+        cls, functions: Mapping[str, int], numbers: Instructions | None, registers: Array, groups: tuple[Array, int]
     ) -> Self:
         none = np.zeros(0, np.int64)
         code, tables = (none, none) if numbers is None else (numbers.code, numbers.tables)
-        groups = stores.encoded()
         words = [code.ctypes.data, len(code), registers.ctypes.data, tables.ctypes.data]
-        given = np.array([*words, groups.ctypes.data, len(stores)], np.int64)
+        given = np.array([*words, groups[0].ctypes.data, groups[1]], np.int64)
         function = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(functions["onert_become"])
         self = super().__new__(cls, function, ctypes.c_void_p(given.ctypes.data))
-        self._keep = given, code, tables, registers, groups
+        self._keep = given, code, tables, registers, groups[0]
         return self
 
 

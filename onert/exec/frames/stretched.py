@@ -159,6 +159,7 @@ class StretchedFrame(Frame):
                     self._within.append((resized, roots[i], read))
                 elif plan is not None and i in plan.placements and opened[i]:
                     self._planned.append((resized, plan.placements[i].offset, read))
+        self._has_more = len(stretch.kernels) > 1 or bool(self._within or self._planned or self._unsized)
 
     def shape(self, operand: int) -> Shape:
         """The shape of an operand in `Stretch.shapes` for the current lengths; None stands for what only a run
@@ -204,8 +205,6 @@ class StretchedFrame(Frame):
         if not self._become():
             self.lengths = before
             return False
-        for each in self._others:
-            each.put()
         for tensor, read in self._shapes:
             tensor.resize(read(words))
         if self._away:
@@ -213,6 +212,15 @@ class StretchedFrame(Frame):
                 if not tensor.is_own:
                     self._lie(tensor, again or is_input)
             self._away = not all(tensor.is_own for tensor, _ in self._ends)
+        if self._has_more:
+            self._change_more(words)
+        self.lengths = lengths
+        return True
+
+    def _change_more(self, words: Sequence[int]) -> None:
+        """Change what few frames have."""
+        for each in self._others:
+            each.put()
         for within, root, read in self._within:
             within.shape, place = read(words), self._tensors[root].buffer
             within.buffer = None if place is None else place.reshape(within.shape)
@@ -223,8 +231,6 @@ class StretchedFrame(Frame):
                 planned.buffer = HOST.view(arena, start + offset, planned.type)
         for unsized, operand in self._unsized:
             unsized.declared = unsized.type = unsized.declared.with_shape(self.shape(operand))
-        self.lengths = lengths
-        return True
 
     def _lie(self, tensor: Resizable, stay: bool) -> None:
         """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`."""
@@ -269,6 +275,7 @@ _Reading = Callable[[Sequence[int]], tuple[int, ...]]
 
 def _reading(registers: Sequence[int]) -> _Reading:
     """A function that reads a shape from registers."""
-    if len(registers) > 1:
-        return itemgetter(*registers)
-    return lambda words: tuple([words[at] for at in registers])
+    if len(registers) == 1:
+        (only,) = registers
+        return lambda words: (words[only],)
+    return itemgetter(*registers) if registers else lambda _: ()

@@ -15,12 +15,15 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array
+from onert.ir.process.digests import digest
 
 from .trace import Trace
 from .vectorized import Vectorized
 
-MOST_LENGTHS = 1 << 13
+MOST_LENGTHS = 1 << 16
 """The maximum number of lengths, or combinations of lengths, in a table."""
+MOST_NUMBERS = 1 << 26
+"""The maximum number of numbers that are computed for it, to bound the time."""
 MOST_ROWS = 1 << 8
 """The maximum number of ranges of lengths with a row of numbers each."""
 MOST_CELLS = 1 << 14
@@ -35,8 +38,8 @@ class AllLengths:
     - `holds`: whether all `conditions` (the indices of those that the table covers) hold, for each combination
     - `same`: for numbers that always equal an earlier number, by index, the index of that number
     - `known`: numbers that are constant, by index, and their values
-    - `steady`: the bits of other numbers that change less than `MOST_ROWS` times, by index, for the combinations that
-      hold
+    - `steady`: other numbers that change less than `MOST_ROWS` times, by index: at which of the combinations that hold
+      there is a new number, the first included, and its bits
     """
 
     lengths: tuple[int, ...]
@@ -44,29 +47,28 @@ class AllLengths:
     conditions: frozenset[int]
     same: dict[int, int]
     known: dict[int, int | float]
-    steady: dict[int, Array]
+    steady: dict[int, tuple[Array, Array]]
 
     def rows(self, numbers: Iterable[int]) -> tuple[list[int], Array, Array]:
         """The first of these steady numbers, by how often they change, that fit into rows; the row of each combination
         of lengths, -1 if it does not hold; and the rows, int64 [rows, numbers]."""
-        changes = {at: self.steady[at][1:] != self.steady[at][:-1] for at in numbers}
-        chosen, joint = list[int](), np.zeros(int(np.count_nonzero(self.holds)) - 1, bool)
-        for at in sorted(changes, key=lambda at: (np.count_nonzero(changes[at]), at)):
-            both = joint | changes[at]
-            count = np.count_nonzero(both) + 1
-            if count > MOST_ROWS or count * (len(chosen) + 1) > MOST_CELLS:
+        chosen, starts = list[int](), np.zeros(1, np.int64)
+        for at in sorted(numbers, key=lambda at: (len(self.steady[at][0]), at)):
+            both = np.union1d(starts, self.steady[at][0])
+            if len(both) > MOST_ROWS or len(both) * (len(chosen) + 1) > MOST_CELLS:
                 break
             chosen.append(at)
-            joint = both
-        firsts = np.concatenate([[True], joint])
+            starts = both
         row = np.full(self.holds.shape, -1)
-        row[self.holds] = np.cumsum(firsts) - 1
-        cells = [self.steady[at][firsts] for at in chosen]
-        return chosen, row, np.stack(cells, axis=1) if cells else np.zeros((len(firsts), 0), np.int64)
+        row[self.holds] = np.searchsorted(starts, np.arange(np.count_nonzero(self.holds)), side="right") - 1
+        cells = np.zeros((len(starts), len(chosen)), np.int64)
+        for column, (own, bits) in enumerate(map(self.steady.__getitem__, chosen)):
+            cells[:, column] = bits[np.searchsorted(own, starts, side="right") - 1]
+        return chosen, row, cells
 
 
-def all_lengths(trace: Trace) -> AllLengths | None:
-    """Evaluates a trace for all of its lengths; None if these are too many."""
+def all_lengths(trace: Trace, wanted: Iterable[int]) -> AllLengths | None:
+    """Evaluates a trace for all of its lengths, as far as the wanted numbers need; None if these are too many."""
     count = len(trace.lengths)
     alike = list(range(count))
     pairs = set[int]()
@@ -77,28 +79,35 @@ def all_lengths(trace: Trace) -> AllLengths | None:
             pairs.add(at)
     lengths = tuple(at for at in range(count) if alike[at] == at)
     counts = tuple(trace.most[at] + 1 for at in lengths)
-    if math.prod(counts) > MOST_LENGTHS:
+    combinations = math.prod(counts)
+    if combinations > MOST_LENGTHS or combinations * len(trace.steps) > MOST_NUMBERS:
         return None
     places = np.indices(counts).reshape(len(lengths), -1)
+    holds, conditions = np.ones(combinations, bool), set[int]()
     numbers = Vectorized(trace, [places[lengths.index(alike[at])] for at in range(count)])
-    results = [at for at, *_ in trace.steps if at not in pairs]
-    found = {at: each for at in (*range(count), *results) if (each := numbers.number(at)) is not None}
-    conditions = frozenset(trace.conditions.keys() & found.keys())
-    holds = numbers.holds((at, trace.conditions[at]) for at in conditions)
+    for at, (array, valid) in numbers.each(trace.conditions.keys() - pairs):
+        holds &= (array == trace.conditions[at]) & valid
+        conditions.add(at)
     if not holds.reshape(counts)[tuple(trace.values[at] for at in lengths)]:
         return None  # numbers are too large
-    same, known, seen = dict[int, int](), dict[int, int | float](), dict[tuple[bool, bytes], int]()
-    steady = dict[int, Array]()
-    for at, (array, valid) in found.items():
+    same, known, seen = dict[int, int](), dict[int, int | float](), dict[object, int]()
+    steady = dict[int, tuple[Array, Array]]()
+    places = places[:, holds]
+    numbers = Vectorized(trace, [places[lengths.index(alike[at])] for at in range(count)])
+    used = numbers.needed([*wanted, *(trace.conditions.keys() - conditions)])
+    for at, (array, valid) in numbers.each((*range(count), *used.difference(pairs))):
         is_float = isinstance(trace.values[at], float)
-        if (array.dtype == np.float64) is not is_float or not np.all(valid | ~holds):
+        if not isinstance(array, np.ndarray) or (array.dtype == np.float64) is not is_float or not np.all(valid):
             continue
-        some = array[holds]
-        bits = some.view(np.int64)
-        if not (bits != bits[0]).any():
-            known[at] = some[0].item()
-        elif seen.setdefault((is_float, bits.tobytes()), at) != at and at >= count:
-            same[at] = seen[is_float, bits.tobytes()]
-        elif at >= count and np.count_nonzero(bits[1:] != bits[:-1]) < MOST_ROWS:
-            steady[at] = bits
-    return AllLengths(lengths, holds.reshape(counts), conditions, same, known, steady)
+        bits = np.ascontiguousarray(array).view(np.int64)
+        changes = np.flatnonzero(bits[1:] != bits[:-1]) + 1
+        if not len(changes):
+            known[at] = array[0].item()
+            continue
+        first = seen.setdefault((is_float, digest(bits).digest()), at)
+        if first != at and at >= count:
+            same[at] = first
+        elif at >= count and len(changes) < MOST_ROWS:
+            starts = np.concatenate([[0], changes])
+            steady[at] = starts, bits[starts]
+    return AllLengths(lengths, holds.reshape(counts), frozenset(conditions), same, known, steady)

@@ -140,7 +140,7 @@ class _Writer:
     def written(self, wanted: list[int]) -> Instructions:
         trace = self._trace
         steps = {at: (function, arguments) for at, function, arguments in trace.steps}
-        every = all_lengths(trace)
+        every = all_lengths(trace, wanted)
         if every is not None:
             self._registers |= {at: self._constant(value) for at, value in every.known.items() if at in steps}
             self._same = every.same

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,14 @@ class Vectorized:
         self._trace = trace
         self._steps: dict[int, tuple[Callable[..., Any], tuple[int, ...]]] = {}
         self._seen = 0
+        self._lengths = len(lengths)
         self._found: dict[int, Numbers | None] = {at: (array, True) for at, array in enumerate(lengths)}
         self.shape = lengths[0].shape
 
     def number(self, at: int) -> Numbers | None:
         """A number by its index; None if it cannot be computed for many lengths at once."""
-        if at not in self._found:
-            self._compute(at)
+        for i in sorted(self.needed([at])):
+            self._found[i] = self._result(i)
         return self._found[at]
 
     def holds(self, conditions: Iterable[tuple[int, Any]]) -> Array:
@@ -74,22 +75,46 @@ class Vectorized:
                 found &= (numbers[0] == value) & numbers[1]
         return found
 
-    def _compute(self, at: int) -> None:
+    def each(self, wanted: Iterable[int]) -> Iterator[tuple[int, Numbers]]:
+        """The wanted numbers in order, with their indices, but for those that cannot be computed. Only numbers that are
+        still needed are kept in memory."""
+        asked = frozenset(wanted)
+        needed = sorted(self.needed(asked))
+        last = {i: at for at in needed for i in (*self._arguments(at), at)}
+        ended = dict[int, list[int]]()
+        for i, at in last.items():
+            ended.setdefault(at, []).append(i)
+        for at in (*sorted(asked.difference(needed)), *needed):
+            numbers = self._found[at] if at in self._found else self._result(at)
+            if at in asked and numbers is not None:
+                yield at, numbers
+            if at in last:
+                self._found[at] = numbers
+            for i in ended.get(at, ()):
+                if i >= self._lengths:
+                    del self._found[i]
+
+    def _arguments(self, at: int) -> tuple[int, ...]:
+        return self._steps[at][1] if at in self._steps else ()
+
+    def needed(self, wanted: Iterable[int]) -> set[int]:
+        """The numbers without which these cannot be computed, and those themselves, but for those that have been."""
         fresh = self._trace.steps[self._seen :]
         self._seen += len(fresh)
         self._steps.update((i, (function, arguments)) for i, function, arguments in fresh)
-        needed, waiting = set[int](), [at]
+        needed, waiting = set[int](), list(wanted)
         while waiting:
             i = waiting.pop()
             if i not in needed and i not in self._found:
                 needed.add(i)
-                waiting += self._steps[i][1] if i in self._steps else ()
-        with np.errstate(all="ignore"):
-            for i in sorted(needed):
-                step = self._steps.get(i)
-                self._found[i] = (self._trace.values[i], True) if step is None else self._result(*step)
+                waiting += self._arguments(i)
+        return needed
 
-    def _result(self, function: Callable[..., Any], arguments: tuple[int, ...]) -> Numbers | None:
+    def _result(self, at: int) -> Numbers | None:
+        """A number whose arguments have been computed."""
+        if at not in self._steps:
+            return self._trace.values[at], True
+        function, arguments = self._steps[at]
         given = []
         fits: Any = True
         for i in arguments:
@@ -98,7 +123,8 @@ class Vectorized:
                 return None
             given.append(numbers[0])
             fits = fits & numbers[1]
-        found = _computed(function, given)
+        with np.errstate(all="ignore"):
+            found = _computed(function, given)
         return found and (np.broadcast_to(found[0], self.shape), fits & found[1])
 
 

@@ -2,9 +2,9 @@
 ; order of their opcodes here. Registers are 64 bits wide.
 
 %Instruction = type { i32, i32, i32, i32, i32, i32 }
-; A register, an addend, what is stored (0 for 64 bits, 1 for the lower 32, 2 for a float64 as float32), the number of
-; addresses, which follow.
-%Group = type { i64, i64, i64, i64 }
+; A register, an addend, what is stored (0 for 64 bits, 1 for the lower 32, 2 for a float64 as float32), the sum stored
+; last and whether there is one, the number of addresses, which follow.
+%Group = type { i64, i64, i64, i64, i64, i64 }
 ; Instructions and their count, registers, tables, groups of stores and their count.
 %Lengths = type { ptr, i64, ptr, ptr, ptr, i64 }
 
@@ -236,7 +236,7 @@ done:
 }
 
 ; Store registers, each plus an addend, into commands and constants: `groups` of addresses that get the same number, as
-; `runtime/stretched_kernel.py` writes them.
+; `runtime/stretched_kernel.py` writes them. Most numbers are those of the previous lengths, and are there already.
 define internal void @put(ptr %stores, i64 %groups, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %groups, 0
@@ -248,16 +248,27 @@ group:
   %register = extractvalue %Group %all, 0
   %more = extractvalue %Group %all, 1
   %kind = extractvalue %Group %all, 2
-  %count = extractvalue %Group %all, 3
+  %last.sum = extractvalue %Group %all, 3
+  %is.stored = extractvalue %Group %all, 4
+  %count = extractvalue %Group %all, 5
   %first = getelementptr %Group, ptr %g, i64 1
   %end = getelementptr ptr, ptr %first, i64 %count
   %valuep = getelementptr i64, ptr %registers, i64 %register
   %value = load i64, ptr %valuep, align 8
   %sum = add i64 %value, %more
+  %is.same = icmp eq i64 %sum, %last.sum
+  %was.stored = icmp ne i64 %is.stored, 0
+  %is.there = and i1 %is.same, %was.stored
+  br i1 %is.there, label %stored, label %changed
+changed:
+  %sump = getelementptr %Group, ptr %g, i64 0, i32 3
+  store i64 %sum, ptr %sump, align 8
+  %flagp = getelementptr %Group, ptr %g, i64 0, i32 4
+  store i64 1, ptr %flagp, align 8
   %is.word = icmp eq i64 %kind, 0
   br i1 %is.word, label %words, label %half
 words:
-  %wp = phi ptr [ %first, %group ], [ %next.word, %words ]
+  %wp = phi ptr [ %first, %changed ], [ %next.word, %words ]
   %word.target = load ptr, ptr %wp, align 8
   store i64 %sum, ptr %word.target, align 8
   %next.word = getelementptr ptr, ptr %wp, i64 1
