@@ -18,7 +18,7 @@ from onert.ir.symbolic.trace import OneLengthError, Symbolic, Trace, decided, ma
 from onert_llvm.codegen.kernel_compiler import number_functions
 from onert_llvm.command.command import Lowered
 from onert_llvm.runtime.native_kernel import NativeKernel
-from onert_llvm.runtime.stretched_kernel import StretchedKernel
+from onert_llvm.runtime.stretched_kernel import FLOAT, LOWER_HALF, WORD, StretchedKernel, _Native, _Stores
 from onert_llvm.target.isa import target
 
 BINARY: list[Callable[[Any, Any], Any]] = [
@@ -65,6 +65,22 @@ def _random_trace(seed: int) -> tuple[Trace, list[int]]:
         if r.random() < 0.1:
             assert r.choice(BINARY[5:])(made, r.choice(found)) in (True, False)
     return trace, [each.index for each in found if isinstance(each, Symbolic)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "in_register"), [(WORD, "i8", "i8"), (LOWER_HALF, "i4", "i8"), (FLOAT, "f4", "f8")]
+)
+def test_a_number_is_stored_for_the_first_lengths_and_whenever_it_changes(
+    kind: int, stored: str, in_register: str
+) -> None:
+    registers, targets = np.zeros(1, np.int64), np.full(3, 7, stored)
+    stores = _Stores()
+    stores[0, 0, kind] += [targets.ctypes.data + targets.itemsize * at for at in (0, 2)]
+    put = _Native(number_functions(target("native"), None), None, registers, stores.encoded())
+    for number in (0, 0, 5, 5, 3, 0):
+        registers.view(in_register)[0] = number
+        assert put()
+        assert targets.tolist() == [number, 7, number]
 
 
 def test_a_symbolic_length_is_not_rounded_to_digits() -> None:

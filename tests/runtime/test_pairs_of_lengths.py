@@ -17,6 +17,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast
 from onert.ir.symbolic.cases import Cases
+from onert.ir.symbolic.sizes import are_broadcast, are_ones, are_same
 from onert.ir.symbolic.trace import Trace
 
 MOST_COMPILED = 2
@@ -54,13 +55,13 @@ def test_few_programs_serve_random_pairs_of_lengths_with_the_bits_of_programs_fo
         return before(self, *given, **more)
 
     execution = onert.Execution(onert.compile(package, num_threads=1))
-    pairs = np.random.default_rng(0).integers(3, 60, (40, 2), endpoint=True).tolist()
+    pairs = np.random.default_rng(0).integers(1, 60, (40, 2), endpoint=True).tolist()
     with monkeypatch.context() as patched:
         patched.setattr(Compilation, "compiled", counted)
         for pair in pairs:
             execution.run([weights(*shape) for shape in shapes(*pair)])
     assert len(made) <= MOST_COMPILED
-    for pair in (*pairs[::10], (3, 50), (50, 3), (15, 16)):
+    for pair in (*pairs[::10], (1, 50), (50, 1), (1, 1), (15, 16)):
         given = dict(zip("xy", (weights(*shape) for shape in shapes(*pair)), strict=False))
         wanted = {name: array.shape for name, array in given.items()}
         alone = onert.Execution(onert.compile(package, num_threads=1, input_shapes=wanted)).run(given)
@@ -105,3 +106,22 @@ def test_a_computation_that_is_the_same_for_all_samples_keeps_its_conditions() -
     assert Cases(trace).run(lambda: n < 100, lambda _: True) == [(True, None)]
     assert trace.at([99]) is not None
     assert trace.at([100]) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "expected"),
+    [
+        (are_broadcast, (lambda n, m: ((n, 1), (n, 4))), True),
+        (are_broadcast, (lambda n, m: ((n, 4), (n, 4))), False),
+        (are_broadcast, (lambda n, m: ((1, 4), (n, 4))), True),
+        (are_broadcast, (lambda n, m: ((4,), (n, 4))), True),
+        (are_ones, (lambda n, m: ((1, 1),)), True),
+        (are_ones, (lambda n, m: ((1, n),)), False),
+        (are_same, (lambda n, m: (2 * n, n + n)), True),
+        (are_same, (lambda n, m: (n, m)), False),
+    ],
+)
+def test_sizes_are_compared_without_a_condition(function: Any, given: Any, expected: bool) -> None:
+    trace = Trace([6, 6], [24, 24])
+    assert function(*given(*trace.lengths)) == expected
+    assert not trace.conditions

@@ -190,7 +190,8 @@ def _merge_groups(
             or group.anchored
         ):
             continue
-        if len(subgraph.uses[source]) > 1 or source in subgraph.kept or subgraph.type(source).shape != shape:
+        is_kept = len(subgraph.uses[source]) > 1 or source in subgraph.kept
+        if is_kept or are_broadcast(subgraph.type(source).shape, shape):
             continue
         others, terms = (group.others | other.others) - {source}, group.terms + other.terms
         count = len(group.operations) + len(other.operations)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field, frozen
 
 from onert.ir import CallTypes, Operation, Subgraph, TensorType
-from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.sizes import are_ones, are_same
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
@@ -276,9 +276,7 @@ def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | Non
     positions = moved_operands(row, types)
     rank = sum(len(b) for b, _ in blocks)
     full = tuple(i for i in positions if types.input(i).rank == rank)
-    narrow = tuple(
-        i for i in positions if types.input(i).rank < rank and types.input(i).shape.count(1) < types.input(i).rank
-    )
+    narrow = tuple(i for i in positions if types.input(i).rank < rank and not are_ones(types.input(i).shape))
     if not full or any(not types.input(i).is_static for i in narrow):
         return None
     return Movable(at, operation, types, row, blocks, full, narrow)

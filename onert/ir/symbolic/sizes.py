@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .trace import Symbolic, is_symbolic
@@ -13,6 +13,11 @@ def are_same(a: Any, b: Any) -> bool:
     if isinstance(a, Symbolic) and isinstance(b, Symbolic):
         return a.trace.polynomial(a.index) == a.trace.polynomial(b.index) is not None
     return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
+
+
+def are_ones(sizes: Iterable[Any]) -> bool:
+    """Whether sizes are known to be 1; adds no condition, as a symbolic one is not known to be."""
+    return all(not is_symbolic(size) and size == 1 for size in sizes)
 
 
 def is_broadcast(size: Any, wanted: Any) -> bool:

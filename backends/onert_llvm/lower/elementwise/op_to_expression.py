@@ -13,7 +13,7 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
-from onert.ir.symbolic.sizes import are_broadcast
+from onert.ir.symbolic.sizes import are_broadcast, are_ones, is_broadcast
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES, KINDS
@@ -308,10 +308,10 @@ def reach_of(own: Shape, whole: Shape) -> Reach | None:
     if not are_broadcast(own, whole):
         return Reach.FULL
     padded = (1,) * (len(whole) - len(own)) + own
-    if all(d == 1 for d in padded):
+    if are_ones(padded):
         return Reach.SCALAR
-    if padded[-1] == whole[-1] and all(d == 1 for d in padded[:-1]):
+    if are_ones(padded[:-1]) and not is_broadcast(padded[-1], whole[-1]):
         return Reach.ROW
-    if padded[-1] == 1 and padded[:-1] == whole[:-1]:
+    if are_ones(padded[-1:]) and not are_broadcast(padded[:-1], whole[:-1]):
         return Reach.COLUMN
     return None

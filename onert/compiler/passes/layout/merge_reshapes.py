@@ -78,9 +78,10 @@ def _operands_before(edit: Edit, operation: Operation, position: int, source: in
         value = subgraph.operands[operand].known.value
         if value is None or value.ndim > len(after):
             return None
-        keeps_last_axis = bool(before) and bool(after) and before[-1] is not None and before[-1] == after[-1]
-        if value.size != 1 and not (keeps_last_axis and value.shape[-1] == value.size):
-            return None
+        if value.size != 1:
+            keeps_last_axis = bool(before) and bool(after) and before[-1] is not None and before[-1] == after[-1]
+            if not (keeps_last_axis and value.shape[-1] == value.size):
+                return None
         type_ = subgraph.type(operand)
         found[i] = edit.constant(value.reshape(() if value.size == 1 else -1), type_.dtype, type_.quantization)
     return tuple(found)
