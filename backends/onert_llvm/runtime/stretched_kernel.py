@@ -25,6 +25,11 @@ from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
 
 WORD, LOWER_HALF, FLOAT = range(3)
 """What is stored of a register: all 64 bits, the lower 32, or a float64 as float32."""
+
+_GROUP = np.dtype(
+    [("addend", "i8"), ("last", "i8"), ("register", "i4"), ("kind", "i4"), ("count", "i4"), ("put", "i4")]
+)
+"""The same number for several addresses; `last` is what was stored last, if `put`."""
 TILES, PIECES = -1, -2
 """These stand for a command's number of tiles and of pieces in place of a slot."""
 
@@ -121,9 +126,9 @@ class _BoundStretch:
         )
         self.run = checked(run, own.widest, place)
         self._follow = own.followed(numbers, registers)
-        groups = stores.encoded()
-        self._put_all = _Native(own.functions, None, registers, groups)
-        self._become = _Native(own.functions, numbers, registers, groups)
+        encoded = stores.encoded()
+        self._put_all = _Native(own.functions, None, registers, encoded)
+        self._become = _Native(own.functions, numbers, registers, encoded)
 
     @property
     def become(self) -> Callable[[], bool]:
@@ -191,11 +196,13 @@ class _Stores(defaultdict[tuple[int, int, int], list[int]]):
     def __init__(self) -> None:
         super().__init__(list)
 
-    def encoded(self) -> tuple[Array, int]:
-        """The groups for native code, and their number: each has the register, the addend, what is stored, the sum that
-        was stored last and whether there is one, the number of addresses, and these."""
-        rows = [(*of, 0, 0, len(targets), *targets) for of, targets in self.items()]
-        return np.array([n for row in rows for n in row], np.int64), len(rows)
+    def encoded(self) -> tuple[Array, Array]:
+        """The groups for native code, and the addresses of all of them. Groups are apart, because most are only read to
+        find that their number has not changed."""
+        groups = np.zeros(len(self), _GROUP)
+        for group, ((register, addend, kind), targets) in zip(groups, self.items(), strict=True):
+            group["register"], group["addend"], group["kind"], group["count"] = register, addend, kind, len(targets)
+        return groups, np.array([target for targets in self.values() for target in targets], np.int64)
 
 
 class _Native(partial[bool]):
@@ -207,15 +214,16 @@ class _Native(partial[bool]):
     _keep: object
 
     def __new__(
-        cls, functions: Mapping[str, int], numbers: Instructions | None, registers: Array, groups: tuple[Array, int]
+        cls, functions: Mapping[str, int], numbers: Instructions | None, registers: Array, stores: tuple[Array, Array]
     ) -> Self:
         none = np.zeros(0, np.int64)
         code, tables = (none, none) if numbers is None else (numbers.code, numbers.tables)
+        groups, targets = stores
         words = [code.ctypes.data, len(code), registers.ctypes.data, tables.ctypes.data]
-        given = np.array([*words, groups[0].ctypes.data, groups[1]], np.int64)
+        given = np.array([*words, groups.ctypes.data, len(groups), targets.ctypes.data], np.int64)
         function = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(functions["onert_become"])
         self = super().__new__(cls, function, ctypes.c_void_p(given.ctypes.data))
-        self._keep = given, code, tables, registers, groups[0]
+        self._keep = given, code, tables, registers, stores
         return self
 
 

@@ -2,11 +2,11 @@
 ; order of their opcodes here. Registers are 64 bits wide.
 
 %Instruction = type { i32, i32, i32, i32, i32, i32 }
-; A register, an addend, what is stored (0 for 64 bits, 1 for the lower 32, 2 for a float64 as float32), the sum stored
-; last and whether there is one, the number of addresses, which follow.
-%Group = type { i64, i64, i64, i64, i64, i64 }
-; Instructions and their count, registers, tables, groups of stores and their count.
-%Lengths = type { ptr, i64, ptr, ptr, ptr, i64 }
+; An addend, the sum stored last, a register, what is stored (0 for 64 bits, 1 for the lower 32, 2 for a float64 as
+; float32), the number of addresses, and whether a sum was stored.
+%Group = type { i64, i64, i32, i32, i32, i32 }
+; Instructions and their count, registers, tables, groups of stores, their count, and the addresses of all groups.
+%Lengths = type { ptr, i64, ptr, ptr, ptr, i64, ptr }
 
 declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
@@ -237,35 +237,35 @@ done:
 
 ; Store registers, each plus an addend, into commands and constants: `groups` of addresses that get the same number, as
 ; `runtime/stretched_kernel.py` writes them. Most numbers are those of the previous lengths, and are there already.
-define internal void @put(ptr %stores, i64 %groups, ptr %registers) nounwind {
+define internal void @put(ptr %stores, i64 %groups, ptr %targets, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %groups, 0
   br i1 %none, label %done, label %group
 group:
   %at = phi i64 [ 0, %entry ], [ %next, %stored ]
-  %g = phi ptr [ %stores, %entry ], [ %end, %stored ]
+  %first = phi ptr [ %targets, %entry ], [ %end, %stored ]
+  %g = getelementptr %Group, ptr %stores, i64 %at
   %all = load %Group, ptr %g, align 8
-  %register = extractvalue %Group %all, 0
-  %more = extractvalue %Group %all, 1
-  %kind = extractvalue %Group %all, 2
-  %last.sum = extractvalue %Group %all, 3
-  %is.stored = extractvalue %Group %all, 4
-  %count = extractvalue %Group %all, 5
-  %first = getelementptr %Group, ptr %g, i64 1
-  %end = getelementptr ptr, ptr %first, i64 %count
-  %valuep = getelementptr i64, ptr %registers, i64 %register
+  %more = extractvalue %Group %all, 0
+  %last.sum = extractvalue %Group %all, 1
+  %register = extractvalue %Group %all, 2
+  %kind = extractvalue %Group %all, 3
+  %count = extractvalue %Group %all, 4
+  %is.stored = extractvalue %Group %all, 5
+  %end = getelementptr ptr, ptr %first, i32 %count
+  %valuep = getelementptr i64, ptr %registers, i32 %register
   %value = load i64, ptr %valuep, align 8
   %sum = add i64 %value, %more
   %is.same = icmp eq i64 %sum, %last.sum
-  %was.stored = icmp ne i64 %is.stored, 0
+  %was.stored = icmp ne i32 %is.stored, 0
   %is.there = and i1 %is.same, %was.stored
   br i1 %is.there, label %stored, label %changed
 changed:
-  %sump = getelementptr %Group, ptr %g, i64 0, i32 3
+  %sump = getelementptr %Group, ptr %g, i64 0, i32 1
   store i64 %sum, ptr %sump, align 8
-  %flagp = getelementptr %Group, ptr %g, i64 0, i32 4
-  store i64 1, ptr %flagp, align 8
-  %is.word = icmp eq i64 %kind, 0
+  %flagp = getelementptr %Group, ptr %g, i64 0, i32 5
+  store i32 1, ptr %flagp, align 4
+  %is.word = icmp eq i32 %kind, 0
   br i1 %is.word, label %words, label %half
 words:
   %wp = phi ptr [ %first, %changed ], [ %next.word, %words ]
@@ -279,7 +279,7 @@ half:
   %float = fptrunc double %double to float
   %float.bits = bitcast float %float to i32
   %low = trunc i64 %sum to i32
-  %is.float = icmp eq i64 %kind, 2
+  %is.float = icmp eq i32 %kind, 2
   %bits = select i1 %is.float, i32 %float.bits, i32 %low
   br label %halves
 halves:
@@ -310,7 +310,8 @@ entry:
 put:
   %stores = extractvalue %Lengths %all, 4
   %groups = extractvalue %Lengths %all, 5
-  call void @put(ptr %stores, i64 %groups, ptr %registers)
+  %targets = extractvalue %Lengths %all, 6
+  call void @put(ptr %stores, i64 %groups, ptr %targets, ptr %registers)
   ret i1 true
 refused:
   ret i1 false
