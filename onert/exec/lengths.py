@@ -88,8 +88,11 @@ class _Kept:
         differ too, or the frame cannot change to them."""
         found = list(lengths)
         for at in reshaped:
-            if not self._read(found, at, arrays[at].shape):
+            opened, shape = self._opened.get(at), arrays[at].shape
+            if opened is None or len(shape) != opened[0] or opened[1](shape) != opened[2]:
                 return None
+            for axis, place in opened[3]:
+                found[place] = shape[axis]
         changed = tuple(found)
         return None if changed in self.refused else changed
 
@@ -207,32 +210,27 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        assert isinstance(setup.fit, _FitOfLengths)
-        lengths = now.reshaped(setup.fit.lengths, arrays, reshaped)
-        if lengths is not None and self._changed(runner, now, lengths):
-            kept: _Kept | None = now
-        else:
-            buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
-            kept = self._gone_on(runner, tuple(map(_SHAPE, arrays)), buffers)
-        if kept is not None:
-            kept.give(runner.setup, arrays)
-            runner.ready()
-        return kept is not None
-
-    def _changed(self, runner: Runner, now: _Kept, lengths: tuple[int, ...]) -> bool:
-        """Change the current frame to these lengths, with no input set. Returns False if it cannot."""
-        setup = runner.setup
-        assert isinstance(setup.fit, _FitOfLengths)
+        fit = setup.fit
+        assert isinstance(fit, _FitOfLengths)
+        lengths = now.reshaped(fit.lengths, arrays, reshaped)
         try:
-            if not now.become(lengths):
-                return False
-            now.used()
+            is_changed = lengths is not None and now.frame.become(lengths)
         except BaseException:  # the frame may have begun to change
             setup.restore_buffers([(operand, mine) for _, operand, mine in setup.run_inputs])
             raise
-        runner.unready = True
-        setup.go_on()
-        setup.fit.lengths = lengths
+        if lengths is not None and is_changed:
+            now.used()
+            runner.unready = True
+            setup.go_on()
+            fit.lengths = lengths
+        else:
+            buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
+            other = self._gone_on(runner, tuple(map(_SHAPE, arrays)), buffers)
+            if other is None:
+                return False
+            now = other
+        now.give(runner.setup, arrays)
+        runner.ready()
         return True
 
     def resized(self, runner: Runner, shapes: Sequence[tuple[int, ...]]) -> bool:
