@@ -88,11 +88,8 @@ class _Kept:
         differ too, or the frame cannot change to them."""
         found = list(lengths)
         for at in reshaped:
-            opened, shape = self._opened.get(at), arrays[at].shape
-            if opened is None or len(shape) != opened[0] or opened[1](shape) != opened[2]:
+            if not self._read(found, at, arrays[at].shape):
                 return None
-            for axis, place in opened[3]:
-                found[place] = shape[axis]
         changed = tuple(found)
         return None if changed in self.refused else changed
 

@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.shape import num_elements, static
-from onert.ir.symbolic.sizes import are_ones, are_same
+from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import Computed, is_symbolic
 
 _SMALL = 1 << 10
@@ -174,7 +174,7 @@ class Draft(Builder):
     def transposed(self, x: int, order: Sequence[int]) -> int:
         """`x` with its dimensions in another order."""
         shape = self.shape(x)
-        ones = {axis for axis, d in enumerate(shape) if are_ones([d])}
+        ones = {axis for axis, d in enumerate(shape) if are_same(d, 1)}
         if [axis for axis in order if axis not in ones] == [axis for axis in range(len(shape)) if axis not in ones]:
             return self.reshaped(x, *(shape[axis] for axis in order))
         return self.moved(Transpose(), x, self.integers(*order))

@@ -40,7 +40,6 @@ class Cases:
         while len(found) < MOST_CASES and len(tried) < 2 * MOST_CASES:
             values, done = first if place is None else self._places.values(place), len(trace.steps)
             trace.values, trace.conditions, trace.equal = values, dict(outer), ()
-            result: Any = None
             try:
                 result = compute()
                 added = {at: value for at, value in trace.conditions.items() if at not in outer}

@@ -17,13 +17,13 @@ def are_same(a: Any, b: Any) -> bool:
 
 def are_ones(sizes: Iterable[Any]) -> bool:
     """Whether sizes are known to be 1; adds no condition, as a symbolic one is not known to be."""
-    return all(not is_symbolic(size) and size == 1 for size in sizes)
+    return all(are_same(size, 1) for size in sizes)
 
 
 def is_broadcast(size: Any, wanted: Any) -> bool:
     """Whether a dimension is broadcast to another size. A 1 is always said to be broadcast to a symbolic size, without
     a condition: for those that may be repeated once too."""
-    return (is_symbolic(wanted) and not is_symbolic(size) and size == 1) or bool(size != wanted)
+    return (is_symbolic(wanted) and are_same(size, 1)) or bool(size != wanted)
 
 
 def are_broadcast(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
