@@ -98,8 +98,14 @@ Input = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(run_inputs: Sequence[Input], inputs: Any, count: int) -> tuple[Sequence[Array] | None, Sequence[int]]:
-    """The given arrays in the order of `run_inputs`, and the positions of those with other shapes than their buffers.
+Reshaped = tuple[int, tuple[int, ...]]
+"""The position of an input whose shape is not that of its buffer, and its shape."""
+
+
+def given_again(
+    run_inputs: Sequence[Input], inputs: Any, count: int
+) -> tuple[Sequence[Array] | None, Sequence[Reshaped]]:
+    """The given arrays in the order of `run_inputs`, and those with other shapes than their buffers.
 
     None instead of the arrays if they are not for the same `count` inputs as before, or differ from their buffers in
     more than the shape. This spares small models the full check of their inputs before each run.
@@ -114,13 +120,14 @@ def given_again(run_inputs: Sequence[Input], inputs: Any, count: int) -> tuple[S
         return None, ()
     if len(inputs) != len(run_inputs):
         return None, ()
-    reshaped: list[int] = []
+    reshaped: list[Reshaped] = []
     for at, (_, _, mine) in enumerate(run_inputs):
         array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
             return None, ()
-        if array.shape != mine.shape:
-            reshaped.append(at)
+        shape = array.shape
+        if shape != mine.shape:
+            reshaped.append((at, shape))
     return arrays, reshaped
 
 

@@ -14,6 +14,7 @@ from onert.exec.frames.stretched import StretchedFrame
 from onert.ir import Array, ExecutionError, Shape
 from onert.ir.shape import is_static, static
 
+from .arguments import Reshaped
 from .context import Instance
 from .meter import metered
 from .runner import Runner, Setup
@@ -81,29 +82,21 @@ class _Kept:
         """For each input with open dimensions: the rank, a function that picks the other dimensions of a shape, their
         expected values, and the axes of its lengths."""
 
-    def reshaped(
-        self, lengths: tuple[int, ...], arrays: Sequence[Array], reshaped: Sequence[int]
-    ) -> tuple[int, ...] | None:
-        """The lengths if these inputs have the shapes of arrays, and all others keep theirs; None if other dimensions
-        differ too, or the frame cannot change to them."""
-        found = list(lengths)
-        for at in reshaped:
-            if not self._read(found, at, arrays[at].shape):
+    def reshaped(self, lengths: Iterable[int], reshaped: Iterable[Reshaped]) -> tuple[int, ...] | None:
+        """These lengths, but those of reshaped inputs from their shapes; None if other dimensions differ too, or the
+        frame cannot change to them."""
+        found, refused = list(lengths), self.refused
+        for at, shape in reshaped:
+            opened = self._opened.get(at)
+            if opened is None:
                 return None
+            rank, around, wanted, axes = opened
+            if len(shape) != rank or around(shape) != wanted:
+                return None
+            for axis, place in axes:
+                found[place] = shape[axis]
         changed = tuple(found)
-        return None if changed in self.refused else changed
-
-    def _read(self, lengths: list[int], at: int, shape: tuple[int, ...]) -> bool:
-        """Take an input's lengths from its shape; False if it has no lengths, or other dimensions differ too."""
-        opened = self._opened.get(at)
-        if opened is None:
-            return False
-        rank, around, wanted, axes = opened
-        if len(shape) != rank or around(shape) != wanted:
-            return False
-        for axis, place in axes:
-            lengths[place] = shape[axis]
-        return True
+        return None if refused and changed in refused else changed
 
     def become(self, lengths: tuple[int, ...]) -> bool:
         """Change the frame to these lengths; False if it cannot."""
@@ -119,8 +112,7 @@ class _Kept:
         for at, shape in self._same:
             if given[at] != shape:
                 return None
-        found = [0] * len(self._lengths)
-        return tuple(found) if all(self._read(found, at, given[at]) for at in self._opened) else None
+        return self.reshaped([0] * len(self._lengths), [(at, given[at]) for at in self._opened])
 
     def shapes(self, lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The shapes of inputs with these lengths."""
@@ -199,9 +191,9 @@ class Lengths:
         kept.used()
         return kept.setup(lengths, changed)
 
-    def given(self, runner: Runner, arrays: Sequence[Array], reshaped: Sequence[int]) -> bool:
-        """Set inputs that differ from the last ones only in lengths, of those at the positions in `reshaped`. Returns
-        False if the full path is needed."""
+    def given(self, runner: Runner, arrays: Sequence[Array], reshaped: Sequence[Reshaped]) -> bool:
+        """Set inputs that differ from the last ones only in lengths, of those in `reshaped`. Returns False if the full
+        path is needed."""
         setup, now = runner.setup, self._kept[0] if self._kept else None
         if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
             return False
@@ -209,7 +201,7 @@ class Lengths:
             return False
         fit = setup.fit
         assert isinstance(fit, _FitOfLengths)
-        lengths = now.reshaped(fit.lengths, arrays, reshaped)
+        lengths = now.reshaped(fit.lengths, reshaped)
         try:
             is_changed = lengths is not None and now.frame.become(lengths)
         except BaseException:  # the frame may have begun to change

@@ -5,9 +5,10 @@
 Each length is run twice, each time with newly created arrays: the first run switches the execution to a new length, the
 second repeats it. Lengths grow by one, from 2 on, after `count` unmeasured ones, so each is the longest so far and
 touches memory that no run has touched. With `--mixed` they come in random order after all of them were run once. With
-`--between` two lengths alternate, so each run that is not a repetition returns to the other length. New executions
-repeat this until the runs of a model have taken half a second. Times are medians, ratios the medians of the pairs'
-ratios. NAME selects the models whose file name contains it.
+`--between` two lengths alternate, so each run that is not a repetition returns to the other length. The models take
+turns in nine short rounds, so that other processes that are busy for some seconds do not decide about one model; in
+each round new executions repeat this until the runs of a model have taken 60 ms. Times are medians of all rounds,
+ratios the medians of the pairs' ratios. NAME selects the models whose file name contains it.
 """
 
 from __future__ import annotations
@@ -21,22 +22,27 @@ from pathlib import Path
 import numpy as np
 
 import onert
+from onert.backend import Program
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dynamic_models import ALL, MODELS, Dynamic
 
-_SECONDS = 0.5
+_ROUNDS = 9
+_SECONDS = 0.06
+"""The least time that a model's runs take in a round."""
+
+Pairs = list[tuple[float, float]]
+"""The seconds of a first and of a repeated run, for each length."""
 
 
-def measured(model: Dynamic, threads: int, count: int, order: str) -> tuple[float, float, float]:
-    """The milliseconds of a first run and of a repeated run, and the ratio of the first to the second."""
-    program = onert.compile(onert.load(MODELS / model.file), num_threads=threads)
+def a_round(model: Dynamic, program: Program, count: int, order: str) -> Pairs:
+    """Run a model for one round."""
     count = min(count, model.most // 2)
     random = np.random.default_rng(0)
-    pairs: list[tuple[float, float]] = []
+    pairs: Pairs = []
 
-    def run(execution: onert.Execution, lengths: Iterable[int]) -> list[tuple[float, float]]:
+    def run(execution: onert.Execution, lengths: Iterable[int]) -> Pairs:
         found = []
         for length in lengths:
             times = []
@@ -56,8 +62,7 @@ def measured(model: Dynamic, threads: int, count: int, order: str) -> tuple[floa
         elif order == "between":
             new = run(execution, [1 + count, 1 + 2 * count] * count)
         pairs += new
-    first, again = (1e3 * float(np.median(times)) for times in zip(*pairs, strict=True))
-    return first, again, float(np.median([a / b for a, b in pairs]))
+    return pairs
 
 
 def main() -> None:
@@ -69,11 +74,19 @@ def main() -> None:
     for name in ("mixed", "between"):
         order.add_argument(f"--{name}", dest="order", action="store_const", const=name, default="growing")
     chosen = parser.parse_args()
+    models = [m for m in ALL if (MODELS / m.file).is_file()]
+    models = [m for m in models if not chosen.names or any(n in m.file for n in chosen.names)]
+    programs = [onert.compile(onert.load(MODELS / m.file), num_threads=chosen.threads) for m in models]
+    pairs: list[Pairs] = [[] for _ in models]
+    for number in range(_ROUNDS):
+        print(f"round {number + 1} of {_ROUNDS}", file=sys.stderr)
+        for model, program, found in zip(models, programs, pairs, strict=True):
+            found += a_round(model, program, chosen.count, chosen.order)
     print("| model and dimension | new length ms | same length again ms | ratio |\n|---|---:|---:|---:|")
-    for model in ALL:
-        if (MODELS / model.file).is_file() and (not chosen.names or any(n in model.file for n in chosen.names)):
-            first, again, ratio = measured(model, chosen.threads, chosen.count, chosen.order)
-            print(f"| {model.name} | {first:.3f} | {again:.3f} | {ratio:.2f} |", flush=True)
+    for model, found in zip(models, pairs, strict=True):
+        first, again = (1e3 * float(np.median(times)) for times in zip(*found, strict=True))
+        ratio = float(np.median([a / b for a, b in found]))
+        print(f"| {model.name} | {first:.3f} | {again:.3f} | {ratio:.2f} |")
 
 
 if __name__ == "__main__":
