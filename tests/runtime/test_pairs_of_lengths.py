@@ -13,7 +13,9 @@ import onert
 from onert.compiler.compiler import Compilation
 from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast
 from onert.ir.symbolic.cases import Cases
@@ -37,9 +39,25 @@ def _attention(same: bool) -> Callable[[], Subgraphs]:
     return made
 
 
+def _own_products() -> Subgraphs:
+    """The products of a sequence's rows with each other."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4, 16)), "x")
+    return b.model([b.add(Einsum("btc,bsc->bts"), x, x)])
+
+
+def _pooled_channels() -> Subgraphs:
+    """The maxima of windows of five rows; the images' width and channels are open."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 5, 4, 6)), "x")
+    return b.model([b.add(Pool2D(Pooling.MAX, 5, 1), x)])
+
+
 MODELS: dict[str, tuple[Callable[[], Subgraphs], Shapes]] = {
     "a batch of sequences": (_attention(same=True), lambda s, t: [(s, t, 16)]),
     "one step of recurrent layers": (unrolled, lambda s, _: [(1, s, 4)]),
+    "products of rows with each other": (_own_products, lambda s, t: [(s, t, 16)]),
+    "windows over open channels": (_pooled_channels, lambda s, t: [(1, 5, s, t)]),
     "queries and keys": (_attention(same=False), lambda s, t: [(2, s, 16), (2, t, 16)]),
 }
 

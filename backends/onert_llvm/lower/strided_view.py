@@ -10,7 +10,7 @@ from typing import Any, Self
 from attrs import evolve, frozen
 
 from onert.ir.shape import span
-from onert.ir.symbolic.sizes import is_broadcast
+from onert.ir.symbolic.sizes import are_same, is_broadcast
 from onert.ir.value import Value
 
 Index = slice | int | EllipsisType | None
@@ -70,9 +70,8 @@ class StridedView(Value):
         """The elements of a dense view in another shape; one size may be -1."""
         shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Iterable) else sizes
         own = type(self).dense(self.shape, self.itemsize)
-        if any(
-            size != 1 and mine != dense for size, mine, dense in zip(self.shape, self.strides, own.strides, strict=True)
-        ):
+        axes = zip(self.shape, self.strides, own.strides, strict=True)
+        if any(not are_same(mine, dense) and size != 1 and mine != dense for size, mine, dense in axes):
             raise ValueError(f"{self} is not dense and cannot be reshaped to {shape}")
         given = [d for d in shape if not (isinstance(d, int) and d == -1)]
         if len(given) < len(shape):

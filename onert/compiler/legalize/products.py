@@ -15,6 +15,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.stablehlo.products import HloDotGeneral
 from onert.ir.shape import static
+from onert.ir.symbolic.sizes import are_same
 
 from .decomposition import Decomposition, only_float32, only_floats
 from .draft import Draft, layer_operands
@@ -47,25 +48,26 @@ def contracted(
     if 0 in (*shapes[0], *shapes[1]):
         return d.constant(np.zeros(result, np.float32)) if 0 in result else d.broadcast(d.like(x, 0), result)
     matrices = math.prod(sizes)
-    if matrices == 1 and d.type(y).value is not None:
+    is_one = are_same(matrices, 1)
+    if is_one and d.type(y).value is not None:
         left = d.reshaped(d.transposed(x, (*x_batch, *x_free, *x_sum)), rows, depth)
         weights = d.reshaped(d.transposed(y, (*y_batch, *y_free, *y_sum)), columns, depth)
         return d.reshaped(d.rows_times(left, weights, None), *result)
     left, adjoint_x = _matrices(d, x, x_batch, x_free, x_sum)
     right, adjoint_y = _matrices(d, y, y_batch, y_sum, y_free)
-    left = d.reshaped(left, *((matrices,) if matrices > 1 else ()), *((depth, rows) if adjoint_x else (rows, depth)))
-    right = d.reshaped(
-        right, *((matrices,) if matrices > 1 else ()), *((columns, depth) if adjoint_y else (depth, columns))
-    )
+    several = () if is_one else (matrices,)
+    left = d.reshaped(left, *several, *((depth, rows) if adjoint_x else (rows, depth)))
+    right = d.reshaped(right, *several, *((columns, depth) if adjoint_y else (depth, columns)))
     return d.reshaped(d.add(BatchMatMul(adjoint_x, adjoint_y), left, right), *result)
 
 
 def _matrices(d: Draft, x: int, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[int, bool]:
     """`x` as matrices of these rows and columns, and whether they are transposed because `x` already has that order."""
     transposed = [*batch, *columns, *rows]
-    transposed_axes = [axis for axis in transposed if d.shape(x)[axis] != 1]
+    ones = {axis for axis, size in enumerate(d.shape(x)) if are_same(size, 1)}
+    transposed_axes = [axis for axis in transposed if axis not in ones]
     if transposed_axes == sorted(transposed_axes):
-        plain_axes = [axis for axis in (*batch, *rows, *columns) if d.shape(x)[axis] != 1]
+        plain_axes = [axis for axis in (*batch, *rows, *columns) if axis not in ones]
         if plain_axes != transposed_axes:
             return d.transposed(x, transposed), True
     return d.transposed(x, (*batch, *rows, *columns)), False

@@ -12,6 +12,7 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import num_elements
+from onert.ir.symbolic.sizes import are_ones
 
 Scalars = tuple[int | str, ...]
 """The elements of a small tensor: known numbers, or `%7` for the single element of operand 7."""
@@ -42,7 +43,7 @@ def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
         return None
     before, row, after = operation.used
     type_ = subgraph.type(row)
-    if not type_.ranked or op.axis not in (0, -type_.rank) or not type_.shape or type_.shape[0] != 1:
+    if not type_.ranked or op.axis not in (0, -type_.rank) or not type_.shape or not are_ones(type_.shape[:1]):
         return None
     if any(subgraph.type(i).quantization != type_.quantization for i in operation.outputs + operation.used):
         return None

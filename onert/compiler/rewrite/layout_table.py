@@ -274,9 +274,9 @@ def _matched(before: Sequence[int], after: Sequence[int], same: Callable[[int, i
     i = j = 0
     while i < len(before) or j < len(after):
         first, second = i, j
-        if i == len(before) or (j < len(after) and same(after[j], 1) and not same(before[i], 1)):
+        if i == len(before) or (j < len(after) and are_same(after[j], 1) and not are_same(before[i], 1)):
             j += 1
-        elif j == len(after) or (same(before[i], 1) and not same(after[j], 1)):
+        elif j == len(after) or (are_same(before[i], 1) and not are_same(after[j], 1)):
             i += 1
         else:
             a, b, i, j = before[i], after[j], i + 1, j + 1

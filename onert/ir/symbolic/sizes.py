@@ -15,6 +15,11 @@ def are_same(a: Any, b: Any) -> bool:
     return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
 
 
+def are_same_shapes(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are known to be equal for all lengths, as `are_same` has it."""
+    return len(a) == len(b) and all(map(are_same, a, b))
+
+
 def are_ones(sizes: Iterable[Any]) -> bool:
     """Whether sizes are known to be 1; adds no condition, as a symbolic one is not known to be."""
     return all(are_same(size, 1) for size in sizes)

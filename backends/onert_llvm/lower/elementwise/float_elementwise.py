@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.ir import CallTypes, Op
 from onert.ir.ops.elementwise.select import Select
+from onert.ir.symbolic.sizes import are_same, is_broadcast
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Algorithm
@@ -86,7 +87,8 @@ def _strides(own: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
     """A dense tensor's strides when it broadcasts to the result: 0 where it repeats."""
     padded = (1,) * (len(whole) - len(own)) + own
     steps = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
-    return tuple(0 if d == 1 else s for d, s in zip(padded, steps, strict=True))
+    each = zip(padded, whole, steps, strict=True)
+    return tuple(0 if are_same(d, 1) or is_broadcast(d, wanted) else step for d, wanted, step in each)
 
 
 def _emit(

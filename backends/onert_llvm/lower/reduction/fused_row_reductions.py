@@ -11,6 +11,7 @@ from onert.ir import DType, Operation, Shape, Subgraph
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.shape import static
+from onert.ir.symbolic.sizes import are_ones, are_same_shapes
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
 from onert_llvm.kernels.elementwise.elementwise import Reach
@@ -52,14 +53,14 @@ class _Domain(Value):
         """A tensor's shape with the axes of rows merged; None if it has only a part of a row."""
         padded = (1,) * (len(self.shape) - len(own)) + own
         outer, inner = padded[: -self.axes], padded[-self.axes :]
-        if inner == self.shape[-self.axes :]:
+        if are_same_shapes(inner, self.shape[-self.axes :]):
             return (*outer, self.width)
-        return (*outer, 1) if all(d == 1 for d in inner) else None
+        return (*outer, 1) if are_ones(inner) else None
 
     def reach(self, subgraph: Subgraph, operand: int) -> Reach | None:
         """How a tensor broadcasts to the rows (a single element must be constant); None if chains cannot read it."""
         own = subgraph.type(operand).shape
-        if own == self.numbers and not subgraph.operands[operand].is_constant:
+        if are_same_shapes(own, self.numbers) and not subgraph.operands[operand].is_constant:
             return Reach.COLUMN
         flat, whole = self._flat(own), self._flat(self.shape)
         found = None if flat is None or whole is None else reach_of(flat, whole)

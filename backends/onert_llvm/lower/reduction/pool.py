@@ -12,6 +12,7 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import largest
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
 from onert_llvm.kernels.contraction.epilogue import ACC
@@ -121,7 +122,7 @@ def _pool(
             cut = pool_strip(window, *across, c * dtype.itemsize, c, isa)
         algorithm = Pool(elements, evolve(cut, near=plane.near))
         around = 0 if elements.mean else elements.fold.start(elements.kind)
-        slots |= {"zero": lowering.constant(np.full(c, around, dtype.numpy)), "ldc": c}
+        slots |= {"zero": lowering.constant(np.full(largest(c), around, dtype.numpy)), "ldc": c}
         if elements.mean:
             sizes = lowering.shape(lowering.operation(at).used[0])[1:3]
             slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), *sizes)
