@@ -11,6 +11,7 @@ from attrs import evolve
 
 from onert.backend import Settings
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
+from onert.ir.process.derived_arrays import derived, identity
 from onert.ir.shape import static
 from onert.ir.symbolic.cases import Cases
 from onert.ir.symbolic.trace import Computed, hint, is_symbolic, maximum, minimum
@@ -39,7 +40,6 @@ from onert_llvm.schedule.cost_model import Shape, Work, near_splits, near_tiles,
 from onert_llvm.target.isa import Isa
 
 from .retained import Retained
-from .shared_packing import shared
 
 _Op = TypeVar("_Op", bound=Op)
 _Found = TypeVar("_Found")
@@ -147,10 +147,8 @@ class Lowering:
         data = self.subgraph.operands[operand].data
         if data is None or not data.is_symbolic:
             return Pointer(Area.OPERAND, operand, offset)
-        if operand not in self._computed:
-            made = Elements(self.type(operand).dtype, self.shape(operand))
-            self._computed[operand] = self.computed(made, *data.array.reshape(-1).tolist())
-        return evolve(self._computed[operand], offset=offset)
+        made = Elements(self.type(operand).dtype, self.shape(operand))
+        return evolve(self.computed(made, *data.array.reshape(-1).tolist()), offset=offset)
 
     def constant(self, array: Array) -> Pointer:
         """A pointer to a constant array, which is stored 64-byte aligned."""
@@ -168,16 +166,18 @@ class Lowering:
         own: Hashable = function
         if isinstance(function, partial):
             own = (function.func, function.args, *function.keywords.items())
-        if (own, numbers) not in self._computed:
-            made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
-            self._computed[own, numbers] = self.deferred_constant(lambda: Computed(made, numbers))
-        return self._computed[own, numbers]
+        made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
+        return self._once((own, numbers), lambda: Computed(made, numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
         """Constant weights packed for kernels, shared with other programs that use the same packing."""
-        target = isa or self.isa
-        how = (pack, columns, target)
-        return self.deferred_constant(lambda: shared(weights, how, lambda: pack(weights, columns, target)))
+        how = (pack, columns, isa or self.isa)
+        make = partial(derived, weights, how, lambda: aligned(pack(weights, *how[1:])))
+        return self._once((identity(weights), how), make)
+
+    def _once(self, key: Hashable, array: Callable[[], Any]) -> Pointer:
+        found = self._computed[key] = self._computed.get(key) or self.deferred_constant(array)
+        return found
 
     def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
         """The tile for a product with packed weights; products with equal `code` differ only in the tile.

@@ -20,6 +20,7 @@ from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.process import imports
+from onert.ir.process.derived_arrays import derived
 from onert.ir.shape import num_elements
 from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import is_symbolic
@@ -27,6 +28,7 @@ from onert.ir.symbolic.trace import is_symbolic
 SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
 COMPUTED = 1 << 20  # the same for arithmetic on positions, and numbers repeated for it; other copies are cheap in a run
 ROOM = 64 << 20  # bytes by which folding may enlarge a small model
+SHARED = 64 << 10  # what is computed from a larger constant is shared by all programs that compute it
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; converting a filter from bytes to float32 costs 1500 a byte
 
 
@@ -93,15 +95,28 @@ def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand
 
 
 def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
-    """The results; empty if the operation is to stay."""
+    """The results; empty if the operation is to stay. One that is computed from a single large constant is shared."""
     arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
+
+    def evaluated() -> tuple[Array, ...]:
+        found = evaluate(operation.op, arrays, types)
+        return tuple(np.ascontiguousarray(r).reshape(r.shape) for r in found)
+
+    present = [array for array in arrays if array is not None]
+    large = [array for array in present if array.nbytes > SHARED]
     try:
-        results = evaluate(operation.op, arrays, types)
+        if len(large) == len(types.outputs) == 1 and not any(array.dtype.hasobject for array in present):
+            small = tuple(None if a is None or a is large[0] else (a.shape, a.tobytes()) for a in arrays)
+            plain = tuple(None if t is None else t.with_data(None) for t in types.inputs)
+            how = (operation.op, repr(operation.op), small, plain, types.output)  # 0.0 == -0.0, but they differ
+            results: tuple[Array, ...] = (derived(large[0], how, lambda: evaluated()[0]),)
+        else:
+            results = evaluated()
     except (OnertError, *MISHAPS):
         return ()  # the run will report the error with the operation's location
     if any(r.shape != declared.shape for r, declared in zip(results, types.outputs, strict=True)):
         return ()  # the operation contradicts its own types; the run will report this too
-    return tuple(np.ascontiguousarray(r).reshape(r.shape) for r in results)
+    return results
 
 
 def _depends_on_lengths(types: CallTypes) -> bool:

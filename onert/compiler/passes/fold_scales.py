@@ -21,6 +21,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.process.derived_arrays import derived
 from onert.ir.value import Value
 
 
@@ -135,10 +136,10 @@ def _fold_into_producer(edit: Edit, at: int, operation: Operation, touched: set[
     factor, summand = scale
     shape = [1] * weight.ndim
     shape[layer.outputs] = -1
-    new_weight = weight if factor is None else weight * factor.reshape(shape)
     new_bias = bias if bias is None or factor is None else bias * factor
     new_bias = new_bias if summand is None else summand if new_bias is None else new_bias + summand
-    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, new_weight, new_bias)
+    factors = None if factor is None else factor.reshape(shape)
+    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, factors, new_bias)
 
 
 Scale = tuple[Array | None, Array | None]
@@ -191,11 +192,11 @@ def _fold_into_consumer(edit: Edit, at: int, operation: Operation, touched: set[
         axes = tuple(axis for axis in range(weight.ndim) if axis != layer.outputs)
         sums = (weight * summand.reshape(shape)).sum(axis=axes)
         new_bias = sums if bias is None else bias + sums
-    new_weight = weight if factor is None else weight * factor.reshape(shape)
+    factors = None if factor is None else factor.reshape(shape)
     activation: Any = operation.op.attributes["activation"]
     changed = tuple(source if i == layer.x else operand for i, operand in enumerate(operation.inputs))
     return _replaced(
-        edit, at, place, evolve(operation, inputs=changed), activation, operation.outputs, new_weight, new_bias
+        edit, at, place, evolve(operation, inputs=changed), activation, operation.outputs, factors, new_bias
     )
 
 
@@ -206,25 +207,29 @@ def _replaced(
     operation: Operation,
     activation: Activation,
     outputs: tuple[int, ...],
-    weight: Array,
+    factors: Array | None,
     bias: Array | None,
 ) -> set[int]:
-    """Replace the layer's weights and bias, and remove the operation folded into them."""
+    """Multiply the layer's weights, replace its bias, and remove the operation folded into them."""
     layer = _LAYERS[type(operation.op)]
     inputs = [*operation.inputs, None, None][: layer.bias + 1]
     old = inputs[layer.weight]
     assert old is not None
-    dtype = edit.subgraph.type(old).dtype
+    type_ = edit.subgraph.operands[old].known
+    dtype, weight = type_.dtype, type_.value
+    assert weight is not None
+    constants: list[tuple[int, Array]] = []
     with np.errstate(over="ignore"):
-        constants = [
-            (i, np.asarray(a).astype(dtype.numpy))
-            for i, a in ((layer.weight, weight), (layer.bias, bias))
-            if a is not None
-        ]
+        if factors is not None:
+            how = ("scaled", factors.shape, factors.tobytes())
+            scaled = derived(weight, how, lambda: np.ascontiguousarray((weight * factors).astype(dtype.numpy)))
+            constants.append((layer.weight, scaled))
+        if bias is not None:
+            constants.append((layer.bias, np.ascontiguousarray(bias.astype(dtype.numpy))))
     if not all(np.isfinite(elements).all() for _, elements in constants):
         return set()
     for i, elements in constants:
-        inputs[i] = edit.constant(np.ascontiguousarray(elements), dtype)
+        inputs[i] = edit.constant(elements, dtype)
     while inputs[-1] is None:
         inputs.pop()
     op: Any = operation.op
