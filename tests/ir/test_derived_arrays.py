@@ -93,6 +93,13 @@ def test_a_view_of_the_source_is_no_array_of_its_own() -> None:
     assert len(derived_arrays._known) == before
 
 
+def test_an_array_of_columns_is_computed_each_time(twice: _Counted) -> None:
+    source = np.arange(6.0).reshape(2, 3)
+    kept = [derived(source, "columns", lambda: np.asfortranarray(twice(source))) for _ in range(2)]
+    np.testing.assert_array_equal(kept[1], 2 * source)
+    assert twice.calls == 2
+
+
 def test_another_source_at_the_same_address_is_another_source(twice: _Counted) -> None:
     room = bytearray(48)
     kept = []
@@ -127,6 +134,17 @@ def _turned(b: Builder, x: int, weights: int) -> int:
     """A product with transposed weights."""
     turned = b.add(Transpose(), weights, b.constant(np.array([1, 0], np.int32)))
     return b.add(BatchMatMul(), x, turned)
+
+
+@pytest.mark.parametrize("views", [lambda a: (a[:3], a[3:]), lambda a: (a, a.view(np.int64))])
+def test_views_of_a_derived_array_are_different_sources(views: Callable[[Array], list[Array]], twice: _Counted) -> None:
+    source = np.arange(6.0)
+    between = derived(source, "first", lambda: twice(source))
+    for view in views(between):
+        np.testing.assert_array_equal(derived(view, "second", lambda view=view: twice(view)), 2 * view)
+    kept = [derived(view, "second", lambda view=view: twice(view)) for view in views(between)]
+    for made, view in zip(kept, views(between), strict=True):
+        np.testing.assert_array_equal(made, 2 * view)
 
 
 @pytest.mark.parametrize("layer", [_scaled, _turned])

@@ -49,7 +49,7 @@ def derived(source: Array, how: Hashable, make: Callable[[], Array]) -> Array:
     if before is None or before.owner() is not own:
         first, key = ref(own), (*identity(source), how)
     else:
-        first, key = before.source, (*before.key, source.shape, source.strides, how)
+        first, key = before.source, (*before.key, source.ctypes.data - own.ctypes.data, *identity(source)[1:], how)
     known = _known.get(key)
     if known is not None and known.source() is first() is not None:
         array = known.array()
@@ -57,7 +57,7 @@ def derived(source: Array, how: Hashable, make: Callable[[], Array]) -> Array:
             return array
     made = make()
     owner = owner_of(made)
-    if owner is own:  # a view takes no memory
+    if owner is own or not owner.flags.c_contiguous:  # a view takes no memory; other layouts are rare
         return made
     number = id(owner)
 
