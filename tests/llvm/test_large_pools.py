@@ -1,4 +1,4 @@
-"""Pools with large windows, which combine along their rows first, on every target."""
+"""Pools with large windows, which combine along their rows first unless they have few, on every target."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ POOLS = [
     Pool2D(Pooling.MAX, 5, 6, Padding.SAME, 1, 2),
     Pool2D(Pooling.MAX, 7, 5, Margins(((3, 1), (0, 4))), 2, 1, Activation.TANH),
     Pool2D(Pooling.MAX, 5, 20, Padding.SAME),
+    Pool2D(Pooling.MAX, 3, 6),
+    Pool2D(Pooling.MAX, 1, 17, Padding.SAME),
     Pool2D(Pooling.AVERAGE, 5, 7, Padding.SAME, 1, 2, Activation.RELU),
     Pool2D(Pooling.AVERAGE, 6, 5, Margins(((2, 3), (4, 0))), counts_margins=True),
 ]
