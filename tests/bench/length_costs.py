@@ -20,8 +20,11 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from random_onnx.draft import Draft
 
 LENGTHS = ((1, 16), (1, 20), (2, 9), (1, 24), (1, 64))
 RUNTIMES = ("onert", "onnxruntime")
@@ -29,28 +32,21 @@ RUNTIMES = ("onert", "onnxruntime")
 
 def encoder(layers: int, units: int, vocabulary: int, heads: int = 6) -> bytes:
     """The model: ids and a mask of shape (batch, sequence) to the last layer's states."""
-    random, nodes, constants = np.random.default_rng(0), list[onnx.NodeProto](), list[onnx.TensorProto]()
-
-    def constant(value: Any) -> str:
-        constants.append(numpy_helper.from_array(np.asarray(value), f"c{len(constants)}"))
-        return str(constants[-1].name)
+    d = Draft(np.random.default_rng(0), samples=1)
+    constant, add = d.constant, d.add
 
     def weights(*shape: int) -> str:
-        return constant((random.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32))
-
-    def add(kind: str, *inputs: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(kind, inputs, [f"t{len(nodes)}"], **attributes))
-        return str(nodes[-1].output[0])
+        return d.weights(*shape, terms=shape[0])
 
     def dense(x: str, inputs: int, outputs: int) -> str:
-        return add("Add", add("MatMul", x, weights(inputs, outputs)), weights(outputs))
+        return str(add("Add", add("MatMul", x, weights(inputs, outputs)), weights(outputs)))
 
     def by_head(x: str, order: list[int]) -> str:
         split = add("Reshape", x, constant(np.array([0, 0, heads, units // heads], np.int64)))
-        return add("Transpose", split, perm=order)
+        return str(add("Transpose", split, perm=order))
 
     def normalized(x: str) -> str:
-        return add("LayerNormalization", x, weights(units), weights(units), axis=-1)
+        return str(add("LayerNormalization", x, weights(units), weights(units), axis=-1))
 
     hidden = add("Cast", "mask", to=TensorProto.FLOAT)
     hidden = add("Mul", add("Sub", hidden, constant(np.float32(1))), constant(np.float32(1e4)))
@@ -68,7 +64,7 @@ def encoder(layers: int, units: int, vocabulary: int, heads: int = 6) -> bytes:
         x = add("Add", x, dense(add("Gelu", dense(normalized(x), units, 4 * units)), 4 * units, units))
     ends = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "sequence"]) for n in ("ids", "mask")]
     result = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["batch", "sequence", units])
-    graph = helper.make_graph(nodes, "encoder", ends, [result], constants)
+    graph = helper.make_graph(d.nodes, "encoder", ends, [result], d.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
     return bytes(model.SerializeToString())
 
@@ -83,9 +79,8 @@ def measured(runtime: str, path: str) -> list[tuple[float, float]]:
         start = process_time()
         session.run(None, {"ids": ids, "mask": np.ones_like(ids)})
         seconds = process_time() - start
-        found.append(
-            (seconds, int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20)
-        )
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        found.append((seconds, pages * os.sysconf("SC_PAGESIZE") / 2**20))
     return found
 
 
