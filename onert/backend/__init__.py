@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings, ShipsCode, ShowsCode
-from .kernel import Following, FollowingKernel, Group, HasParts, Kernel, Part, Sequence, Stretched, StretchedKernel
+from .kernel import (
+    CopiesAfter,
+    Following,
+    FollowingKernel,
+    Group,
+    HasParts,
+    Kernel,
+    Part,
+    Sequence,
+    Stretched,
+    StretchedKernel,
+)
 from .memory import (
     CHANNELS_FIRST,
     HOST,
@@ -53,6 +64,7 @@ __all__ = [
     "ChannelsFirstMemory",
     "Code",
     "CodeTarget",
+    "CopiesAfter",
     "EmitsObject",
     "Enqueues",
     "EntryPoint",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import frozen
@@ -71,6 +71,19 @@ class HasParts(Protocol):
     def parts(self) -> tuple[Part, ...]: ...
 
     def __call__(self) -> None: ...
+
+
+@runtime_checkable
+class CopiesAfter(Protocol):
+    """What `bind` returns if its runs raise no errors and can end with copies, for variables that get new values."""
+
+    def __call__(self) -> None: ...
+
+    def with_copies(self, pairs: Iterable[tuple[Array, Array]]) -> Callable[[], None]:
+        """A call that runs the sequence and then copies the second array of each pair to the first, in this order.
+
+        The arrays are contiguous. The two of a pair have the same size and do not overlap.
+        """
 
 
 class Kernel(Protocol):

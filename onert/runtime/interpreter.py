@@ -184,6 +184,7 @@ class _Runner:
         self._strings = frozenset(i for i in ends if self.graph.type(i).dtype.is_handle)
         self._allocated: dict[int, tuple[int, ...]] | None = None
         self._execution: Execution | None = None
+        self._runs: tuple[Callable[[], None], ...] = ()
         self._watching: Execution | None = None
         self._watched: Mapping[int, int] = {}
         self._whole = owner._package
@@ -215,6 +216,7 @@ class _Runner:
         except OnertError as error:
             raise RunError(str(error)) from error
         self._hold(self._execution)
+        self._runs = tuple(each.execute for each in self._executions)
         self._allocated = dict(self._shapes)
 
     def _fitted(self, execution: Execution | None, package: Package, *, optimize: bool) -> Execution:
@@ -282,10 +284,11 @@ class _Runner:
             np.copyto(self._held[tensor], array)
 
     def invoke(self) -> None:
-        self._ready()
+        if self._allocated != self._shapes:
+            self._ready()
         try:
-            for execution in self._executions:
-                execution.execute()
+            for execute in self._runs:
+                execute()
         except OnertError as error:
             raise RunError(str(error)) from error
 

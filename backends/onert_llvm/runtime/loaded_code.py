@@ -11,7 +11,7 @@ from .object_loader import Image, load
 
 _loaded: dict[str, Image] = {}
 
-_SERIAL = ("onert_run", "onert_program", "onert_several", "onert_jumps")
+_SERIAL = ("onert_run", "onert_run_and_copy", "onert_program", "onert_several", "onert_jumps")
 _THREAD_POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
 _NUMBERS = ("onert_become",)
 _C_LIBRARY = (

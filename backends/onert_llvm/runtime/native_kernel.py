@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from typing import Self
@@ -93,7 +93,7 @@ def runner(
         if not has_teams(some) and (
             kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
         ):
-            return _Serial(serial, start, len(some), keep, of)
+            return _Serial(serial, start, len(some), (kernel, *keep), of)
         return _Parallel(parallel(), kernel, start, len(some), keep, of, state)
 
     def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
@@ -199,17 +199,28 @@ class _Serial(partial[None]):
     __slots__ = ("_address", "_keep", "_operations")
 
     _address: int
-    _keep: object
+    _keep: tuple[NativeKernel, *tuple[object, ...]]
     _operations: tuple[int, ...]
 
     def __new__(
-        cls, run: Callable[..., None], address: int, count: int, keep: object, operations: tuple[int, ...]
+        cls,
+        run: Callable[..., None],
+        address: int,
+        count: int,
+        keep: tuple[NativeKernel, *tuple[object, ...]],
+        operations: tuple[int, ...],
     ) -> Self:
         self = super().__new__(cls, run, ctypes.c_void_p(address), ctypes.c_int64(count))
         self._address = address
         self._keep = keep
         self._operations = operations
         return self
+
+    def with_copies(self, pairs: Iterable[tuple[Array, Array]]) -> Callable[[], None]:
+        """The same run, which then copies the second array of each pair to the first."""
+        run = self._keep[0].pool["onert_run_and_copy"]
+        copying: Callable[[], None] = imports.module("onert_llvm.runtime.copying").Copying(run, self.args, pairs, self)
+        return copying
 
     @property
     def parts(self) -> tuple[Part, ...]:

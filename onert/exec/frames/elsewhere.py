@@ -41,7 +41,7 @@ class ElsewhereFrame(Frame):
         graph = routine.subgraph
         self._given = frozenset(graph.operations[at].used[0] for at in _copies_of_inputs(routine))
         self._state = tuple((u.source, u.variable) for u in graph.state if self._is_elsewhere(u.variable))
-        self.stateful = True
+        self._is_stateful = self.stateful = True
 
     # ---- buffers
 

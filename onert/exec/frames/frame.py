@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import setitem
 from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Buffer, Memory, Routine, Step, Tensor, Tensors, tensor_bytes
+from onert.backend import HOST, Buffer, CopiesAfter, Memory, Routine, Step, Tensor, Tensors, tensor_bytes
 from onert.backend.registry import OWN
 from onert.exec.atomic import at_once
 from onert.exec.journal import undo
-from onert.ir import Array, Context, DType, ExecutionError, TensorType
+from onert.ir import Array, Context, DType, ExecutionError, StateUpdate, TensorType
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
@@ -27,7 +27,7 @@ class Frame:
 
     Inputs and outputs are not in the arenas: `place` sets their buffers. Kernels are bound again only after a buffer
     has moved; `bound` are the current calls, None if `calls` must bind them. `stateful` says that a run ends with
-    updates, all made at once: variables get new values, and `commit` is called.
+    updates, all made at once: variables get new values, unless the only step copies these, and `commit` is called.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Frame:
         self.execute = execute
         self._context = context
         self._watch = watch
+        self._is_stateful = self.stateful = False
         self._allocated: list[tuple[Memory, Buffer]] = []
         self._free = finalize(self, _free, self._allocated)
         self._tensors: dict[int, Tensor] = {}
@@ -53,7 +54,7 @@ class Frame:
         """Undoes the in-place updates of an incomplete run."""
         self.note: Callable[[Array], None] | None = None
         """Called with each variable's value just before it is overwritten."""
-        self.stateful = bool(routine.subgraph.state) or bool(self.undo.records)
+        self._is_stateful = self.stateful = bool(routine.subgraph.state) or bool(self.undo.records)
         self._commit: tuple[Callable[[], object], ...] = ()
         self._updates: tuple[Callable[[], object], ...] | None = None
 
@@ -136,7 +137,8 @@ class Frame:
     def commit_with(self, commit: Callable[[], object]) -> None:
         """Call `commit`, a function written in C, when variables get their new values after a run."""
         self._commit = (commit,)
-        self.stateful = True
+        self._is_stateful = True
+        self._moved()
 
     def share_variables(self, variables: dict[int, Array]) -> None:
         """Share the buffers of variables among the frames of a subgraph; the first frame allocates them."""
@@ -178,6 +180,7 @@ class Frame:
     def _moved(self) -> None:
         """Discard what depends on the buffers, because one has moved."""
         self.bound = self._updates = None
+        self.stateful = self._is_stateful
 
     def give(self, inputs: Sequence[Array]) -> None:
         """Set the inputs of a call. Raises ExecutionError if a shape or an element type does not fit.
@@ -219,8 +222,21 @@ class Frame:
             bound = tuple(self._bind(step) for step in self.routine.steps)
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
+            elif self.stateful and len(bound) == 1 and isinstance(bound[0], CopiesAfter):
+                bound = (self._updating(bound[0]),)
             self.bound = bound
         return self.bound
+
+    def _updating(self, step: CopiesAfter) -> Callable[[], None]:
+        """The only step, ending with the copies that give variables their new values, if these are plain."""
+        if not self._is_steady:
+            return step
+        pairs = self._pairs()
+        if not pairs or not all(is_plain(target, source) for target, source in pairs):
+            return step
+        self._updates = self._other_updates()
+        self.stateful = bool(self._updates)
+        return step.with_copies(pairs)
 
     def _bind(self, step: Step) -> Callable[[], None]:
         """Bind a step's kernel. Other packages' kernels get a guard; our own name the place of errors themselves."""
@@ -241,19 +257,42 @@ class Frame:
         """
         if self._updates is not None:
             return self._updates
-        graph, roots = self.routine.subgraph, self.routine.roots
-        state = [
-            u
-            for u in graph.state
-            if roots.get(u.source) != u.variable and self._tensors[u.variable].memory.name == HOST.name
-        ]
-        pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
+        pairs = self._pairs()
+        updates = (*(copy(target, source) for target, source in pairs), *self._other_updates())
+        if self.note is not None:
+            for target, _ in pairs:
+                self.note(target)
+        if self._is_steady:
+            self._updates = updates
+        return updates
+
+    @property
+    def _replaced(self) -> Iterator[StateUpdate]:
+        """The updates of variables in host memory that are not made in place."""
+        for update in self.routine.subgraph.state:
+            in_place = self.routine.roots.get(update.source) == update.variable
+            if not in_place and self._tensors[update.variable].memory.name == HOST.name:
+                yield update
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether the same arrays are copied after every run, and nobody notes what they replace."""
+        return self.note is None and not any(self._tensors[u.source].dynamic for u in self._replaced)
+
+    def _pairs(self) -> list[tuple[Array, Array]]:
+        """Each changed variable and its next value. Raises ExecutionError if one has another type than its variable."""
+        pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in self._replaced]
         for target, source in pairs:
             if target.dtype != source.dtype or target.shape != source.shape:
                 raise ExecutionError(
                     f"subgraph {self._name()}: a variable is given {source.dtype}{shapes.text(source.shape)}, "
                     f"expected {target.dtype}{shapes.text(target.shape)}"
                 )
+        return pairs
+
+    def _other_updates(self) -> tuple[Callable[[], object], ...]:
+        """What else ends a run: variables enter the state, records of overwritten parts are dropped, and `commit`."""
+        graph = self.routine.subgraph
         named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
         # A variable that has an initial value or is read has been in the state since the run began.
         held = [
@@ -261,18 +300,11 @@ class Frame:
             for r, index in named
             if r is not None and r.initial is None and index not in graph.uses
         ]
-        updates: tuple[Callable[[], object], ...] = (
-            *(copy(target, source) for target, source in pairs),
+        return (
             *(partial(setitem, self._context.state, r.key, array) for r, array in held),
             *((partial(self._flags.fill, False),) if len(self._flags) else ()),
             *self._commit,
         )
-        if self.note is not None:
-            for target, _ in pairs:
-                self.note(target)
-        if self.note is None and not any(self._tensors[u.source].dynamic for u in state):
-            self._updates = updates
-        return updates
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
@@ -283,10 +315,21 @@ def copy(target: Array, source: Array) -> Callable[[], object]:
 
     It copies contiguous bytes if possible: for a few elements NumPy needs four times as long.
     """
-    if target.size and target.flags.c_contiguous and source.flags.c_contiguous and not target.dtype.hasobject:
+    if is_contiguous(target, source):
         there, here = (array.reshape(-1).view(np.uint8).data for array in (target, source))
         return partial(setitem, there, slice(None), here)
     return partial(setitem, target, ..., source)
+
+
+def is_contiguous(target: Array, source: Array) -> bool:
+    """Whether two arrays of one type and shape are contiguous bytes."""
+    contiguous = target.flags.c_contiguous and source.flags.c_contiguous
+    return bool(target.size and contiguous and not target.dtype.hasobject)
+
+
+def is_plain(target: Array, source: Array) -> bool:
+    """Whether copying an array is copying bytes from one place to another."""
+    return is_contiguous(target, source) and not np.may_share_memory(target, source)
 
 
 def _free(allocated: list[tuple[Memory, Buffer]]) -> None:

@@ -3,6 +3,7 @@
 
 %Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
 %Jump = type { i64, ptr, ptr, i64, i64, ptr }
+%Copied = type { ptr, ptr, i64 }
 
 ; Run the commands on the calling thread only.
 define void @onert_run(ptr %commands, i64 %count) {
@@ -51,7 +52,54 @@ done:
   ret void
 }
 
-; The same as a kernel, whose task is a program and whose tiles are its commands.
+; Run the commands, and then copy bytes, one array of `copies` after the other. An array and its copy do not overlap.
+define void @onert_run_and_copy(ptr %commands, i64 %count, ptr %copies, i64 %arrays) {
+entry:
+  call void @onert_run(ptr %commands, i64 %count)
+  br label %array
+array:
+  %i = phi i64 [ 0, %entry ], [ %next, %copied ]
+  %end = icmp eq i64 %i, %arrays
+  br i1 %end, label %done, label %copy
+copy:
+  %top = getelementptr %Copied, ptr %copies, i64 %i
+  %to = load ptr, ptr %top, align 8
+  %fromp = getelementptr %Copied, ptr %top, i32 0, i32 1
+  %from = load ptr, ptr %fromp, align 8
+  %bytesp = getelementptr %Copied, ptr %top, i32 0, i32 2
+  %bytes = load i64, ptr %bytesp, align 8
+  %whole = and i64 %bytes, -64
+  br label %lines
+lines:
+  %at = phi i64 [ 0, %copy ], [ %after, %line ]
+  %lined = icmp eq i64 %at, %whole
+  br i1 %lined, label %rest, label %line
+line:
+  %line_from = getelementptr i8, ptr %from, i64 %at
+  %line_to = getelementptr i8, ptr %to, i64 %at
+  %read = load <64 x i8>, ptr %line_from, align 1
+  store <64 x i8> %read, ptr %line_to, align 1
+  %after = add i64 %at, 64
+  br label %lines
+rest:
+  %byte = phi i64 [ %whole, %lines ], [ %following, %single ]
+  %ended = icmp eq i64 %byte, %bytes
+  br i1 %ended, label %copied, label %single
+single:
+  %byte_from = getelementptr i8, ptr %from, i64 %byte
+  %byte_to = getelementptr i8, ptr %to, i64 %byte
+  %one = load i8, ptr %byte_from, align 1
+  store i8 %one, ptr %byte_to, align 1
+  %following = add i64 %byte, 1
+  br label %rest
+copied:
+  %next = add i64 %i, 1
+  br label %array
+done:
+  ret void
+}
+
+; `onert_run` as a kernel, whose task is a program and whose tiles are its commands.
 define void @onert_program(ptr %commands, i64 %begin, i64 %count, i64 %thread) {
   call void @onert_run(ptr %commands, i64 %count)
   ret void
