@@ -79,3 +79,22 @@ def test_float16_products_stay_within_their_error_bound(tmp_path: Path) -> None:
     ]
     for half, exact, most in zip(found["fp16"], found["exact"], magnitudes, strict=True):
         assert (abs(half - exact) <= 2.0**-7 * most).all()
+
+
+@pytest.mark.skipif(ARM.missing is not None, reason=f"{ARM.missing} is not installed")
+def test_float16_weights_stay_float16_in_a_bundle(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, weights = rng.standard_normal((1, 301), np.float32), rng.standard_normal((333, 301), np.float32)
+    found, sizes = [], []
+    for number, matrix in enumerate((weights, weights.astype(np.float16).astype(np.float32))):
+        b = Builder()
+        given = b.input(TensorType(DType.FLOAT32, x.shape), "x")
+        package = Package((b.model([b.add(FullyConnected(), given, b.constant(matrix))]),), "net")
+        folder = tmp_path / str(number)
+        onert.bundle(package, folder, name="net", target=ARM.target)
+        status, results = run(ARM, folder, [x])
+        assert status == 0
+        found.append(results[0])
+        sizes.append((folder / "net.weights").stat().st_size)
+    assert sizes[1] < 0.52 * sizes[0]
+    np.testing.assert_allclose(found[1], x @ weights.astype(np.float16).astype(np.float32).T, rtol=1e-4, atol=1e-4)

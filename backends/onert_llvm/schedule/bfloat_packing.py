@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from attrs import frozen
 
@@ -18,6 +20,9 @@ LARGEST_HALF = np.uint32(0x477FEFFF).view(np.float32)
 
 LARGEST = np.uint32(0x7F7F7FFF).view(np.float32)
 """The largest float32 whose nearest bfloat16 is finite."""
+
+
+_FIRST = 1 << 8
 
 
 def pairs(weights: Array) -> Array:
@@ -75,3 +80,28 @@ class PackBfloatWinograd(Value):
 def roundable(weights: Array, largest: np.float32 = LARGEST) -> bool:
     """Whether all weights stay finite when rounded to bfloat16, or to the type with another `largest` number."""
     return bool(weights.min(initial=0) >= -largest and weights.max(initial=0) <= largest)  # False if any is NaN
+
+
+def are_bfloat(weights: Array) -> bool:
+    """Whether all weights are bfloat16 numbers."""
+    return _are(weights, lambda some: not (some.view(np.uint32) & 0xFFFF).any())
+
+
+def are_half(weights: Array) -> bool:
+    """Whether all weights are float16 numbers; also False if any is NaN."""
+    with np.errstate(over="ignore"):
+        return _are(weights, lambda some: np.array_equal(some.astype(np.float16).astype(np.float32), some))
+
+
+def _are(weights: Array, test: Callable[[Array], bool]) -> bool:
+    """Whether all parts of an array pass a test; most arrays that fail do so in the first, short one."""
+    flat = np.ascontiguousarray(weights.T if weights.flags.f_contiguous else weights).reshape(-1)
+    return all(test(flat[start : start + (start or _FIRST)]) for start in _starts(flat.size))
+
+
+def _starts(size: int) -> Iterator[int]:
+    """The starts of parts that double in length."""
+    start = 0
+    while start < size:
+        yield start
+        start = 2 * start or _FIRST

@@ -126,6 +126,11 @@ class Isa(Value):
         return self.free_masks and self.architecture == "x86_64"
 
     @property
+    def converts_halves(self) -> bool:
+        """Whether an instruction converts a register of float16 to float32."""
+        return self.fma and self.architecture in ("x86_64", "aarch64")
+
+    @property
     def group(self) -> int:
         """How many neighbours along k are adjacent for each column of a packed panel of bytes."""
         return self.dot.value.group

@@ -98,10 +98,12 @@ def _add_halves(
                 x.set(x.get() + half_sums(k, found.get()))
 
 
-def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: Panel, depth: Val) -> None:
-    """Add the last of an odd number of terms if only the right-hand side is pairs of bfloat16."""
+def add_odd(
+    k: Kernel, acc: Accumulators, rows: Sequence[View], panel: Panel, depth: Val, terms: Terms = Terms.WIDENED
+) -> None:
+    """Add the last of an odd number of terms if only the right-hand side is pairs."""
     with k.when((depth % 2).ne(0)):
-        b = [widened(x)[0] for x in _registers(k, acc, panel, depth // 2, None)]
+        b = [widened(x, terms)[0] for x in _registers(k, acc, panel, depth // 2, None)]
         for row, sums in zip(rows, acc, strict=True):
             _add(k, row[depth - 1], b, sums)
 
@@ -142,8 +144,8 @@ def _step(
     align: int,
 ) -> None:
     b = _registers(k, acc, panel, p, mask)
-    if terms is Terms.WIDENED:
-        both = [widened(x) for x in b]
+    if terms.widens:
+        both = [widened(x, terms) for x in b]
         for row, sums in zip(rows, acc, strict=True):
             for i in range(2):
                 _add(k, row[p * 2 + i], [pair[i] for pair in both], sums)

@@ -30,7 +30,7 @@ class FloatTerms(contraction.Terms):
     """float32 times float32. B is packed by `pack_f32`; if it is not `packed`, its rows are contiguous, and a register
     may be read beyond the last row unless loads are `masked`.
 
-    If both sides are pairs of bfloat16 (`kind`), each pair counts as one term; if only B is, single terms count.
+    If both sides are pairs of 16-bit numbers (`kind`), each pair counts as one term; if only B is, single terms count.
 
     With `exact`, non-finite values affect only sums that they are a term of, not others through pixels outside of the
     picture or packed weights that are `ABSENT`.
@@ -53,11 +53,11 @@ class FloatTerms(contraction.Terms):
         panels, mask = k.view(block.panel, F32, *taps, width, 1), block.masks[-1] if self.masked else None
         with reading.each() as run:
             panel = panels if run.tap is None else panels[run.tap]
-            steps = run.depth // 2 if self.kind is Terms.WIDENED else run.depth
+            steps = run.depth // 2 if self.kind.widens else run.depth
             fetch = block.prefetcher(run.tap, reading.depth)
             multiply_add(k, acc, run.rows, panel, steps, tile.split, mask, fetch, self.kind)
-            if self.kind is Terms.WIDENED:
-                add_odd(k, acc, run.rows, panel, run.depth)
+            if self.kind.widens:
+                add_odd(k, acc, run.rows, panel, run.depth, self.kind)
         if self.exact:
             self._without_absent_terms(k, task, block, acc, begin, reading, panels)
         return [[x.get() for x in row] for row in acc]

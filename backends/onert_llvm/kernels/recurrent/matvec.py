@@ -21,10 +21,10 @@ REGISTERS = 3
 """The registers of a panel of floats."""
 
 
-def _most_rows(isa: Isa, bfloat: bool) -> int:
+def _most_rows(isa: Isa, pairs: bool) -> int:
     """The most rows that are multiplied by such a panel together: their accumulators fit in registers beside the
-    operands, of which there are twice as many for pairs of bfloat16."""
-    return 8 if isa.registers >= 32 else 2 if bfloat else 4
+    operands, of which there are twice as many for pairs."""
+    return 8 if isa.registers >= 32 else 2 if pairs else 4
 
 
 def _most_panels(isa: Isa) -> int:
@@ -47,22 +47,22 @@ class Matrix(Value):
     """Packed weights: slot `name` points to them, `{name}_full` is the number of panels before the tail. `left` is that
     number modulo the panels by which one row is multiplied together.
 
-    Float32 weights with at least two terms may be packed as pairs of bfloat16 (`bfloat`).
+    Float32 weights with at least two terms may be packed as pairs of 16-bit numbers that are widened (`terms`).
     """
 
     name: str
     columns: Columns
     left: int = 0
-    bfloat: bool = False
+    terms: Terms = Terms.FLOAT
 
     @property
     def slots(self) -> tuple[str, ...]:
         return (self.name, f"{self.name}_full")
 
     @staticmethod
-    def of(name: str, n: int, columns: Columns, isa: Isa, bfloat: bool) -> Matrix:
+    def of(name: str, n: int, columns: Columns, isa: Isa, terms: Terms) -> Matrix:
         """A matrix of `n` columns."""
-        return Matrix(name, columns, full_panels(n, columns, isa) % _most_panels(isa), bfloat)
+        return Matrix(name, columns, full_panels(n, columns, isa) % _most_panels(isa), terms)
 
 
 def full_panels(n: int, columns: Columns, isa: Isa) -> int:
@@ -125,7 +125,7 @@ def rows_times_f32(
 ) -> None:
     """`store(i, column, start(i, column) + Σ row(i)[p] · matrix[p, column])` for `count` rows: panel by panel, so that
     all rows read each panel while it is in the cache."""
-    most = _most_rows(k.isa, matrix.bfloat)
+    most = _most_rows(k.isa, matrix.terms.widens)
 
     def panel(parts: Sequence[Part], column: Val) -> None:
         done: Val | int = 0
@@ -141,7 +141,7 @@ def rows_times_f32(
 
 
 def _row_bytes(k: Kernel, matrix: Matrix, depth: Val) -> Val:
-    return ((depth + 1) // 2 if matrix.bfloat else depth) * (k.isa.f32 * 4)
+    return ((depth + 1) // 2 if matrix.terms.widens else depth) * (k.isa.f32 * 4)
 
 
 @frozen(eq=False)
@@ -170,9 +170,9 @@ def _add(
     views = [k.view(place, F32, vectors * lanes, 1) for vectors, place in parts]
     weights = _SideBySide(views, parts[0][0] * lanes)
     acc = [[k.var(start(column + j * lanes)) for j in range(sum(v for v, _ in parts))] for start in starts]
-    if matrix.bfloat:
-        multiply_add(k, acc, rows, weights, depth // 2, terms=Terms.WIDENED)
-        add_odd(k, acc, rows, weights, depth)
+    if matrix.terms.widens:
+        multiply_add(k, acc, rows, weights, depth // 2, terms=matrix.terms)
+        add_odd(k, acc, rows, weights, depth, matrix.terms)
     else:
         multiply_add(k, acc, rows, weights, depth)
     for own, store in zip(acc, stores, strict=True):

@@ -93,11 +93,12 @@ def product(
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
+    pack = pack_half if kind in (Terms.HALVES, Terms.WIDENED_HALVES) else pack
     apart = apart // 2 if kind.pairs else apart
     shape = Shape(m, n, taps * depth, row_stride=apart, term_fractions=term_fractions)
     isa = lowering.isa
     if kind is Terms.HALVES:
-        tile, pack = run_tile(m, n, isa), pack_half
+        tile = run_tile(m, n, isa)
     elif line is not None:
         tile, isa = line.tile, line.isa
     else:

@@ -19,10 +19,17 @@ from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.lower.contraction.bfloat.layers import rounded_rows, terms
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
-from onert_llvm.schedule.bfloat_packing import pack_bfloat
+from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
 from onert_llvm.schedule.float_packing import pack_f32
 from onert_llvm.schedule.weight_packing import pack_int8
 from onert_llvm.target.isa import Isa
+
+
+_PACKS: dict[Terms, Pack] = {
+    Terms.FLOAT: pack_f32,
+    Terms.WIDENED: pack_bfloat,
+    Terms.WIDENED_HALVES: pack_half,
+}
 
 
 def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
@@ -36,9 +43,9 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """Weights `[depth, n]`, n in whole registers, packed for products with one vector; and the matrix's slots."""
-    bfloat = terms(lowering, 1, len(weights), weights) is Terms.WIDENED
+    kind = terms(lowering, 1, len(weights), weights)
     columns = cut(weights.shape[1], lowering.isa)
-    return _matrix(lowering, name, weights, columns, pack_bfloat if bfloat else pack_f32, bfloat)
+    return _matrix(lowering, name, weights, columns, _PACKS[kind], kind)
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
@@ -47,11 +54,11 @@ def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, 
 
 
 def _matrix(
-    lowering: Lowering, name: str, weights: Array, columns: Columns, pack: Pack, bfloat: bool = False
+    lowering: Lowering, name: str, weights: Array, columns: Columns, pack: Pack, kind: Terms = Terms.FLOAT
 ) -> tuple[Matrix, dict[str, Slot]]:
     n, isa = weights.shape[1], lowering.isa
     packed = lowering.constant(pack(weights, columns, isa))
-    return Matrix.of(name, n, columns, isa, bfloat), {name: packed, f"{name}_full": full_panels(n, columns, isa)}
+    return Matrix.of(name, n, columns, isa, kind), {name: packed, f"{name}_full": full_panels(n, columns, isa)}
 
 
 def rows_times(

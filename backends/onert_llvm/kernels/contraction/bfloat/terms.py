@@ -15,19 +15,26 @@ class Terms(Enum):
     """The operands of a product's terms.
 
     `PAIRED`: both sides are pairs of bfloat16, multiplied and added by one instruction of the target. `WIDENED`: only
-    the right-hand side is, and it is widened to float32; so few bytes are read that widening is free. `HALVES`: both
-    sides are pairs of float16, summed in float16 for `RUN` pairs at a time.
+    the right-hand side is, and it is widened to float32; so few bytes are read that widening is free. `WIDENED_HALVES`:
+    the same for pairs of float16. `HALVES`: both sides are pairs of float16, summed in float16 for `RUN` pairs at a
+    time.
     """
 
     FLOAT = "float"
     PAIRED = "paired"
     WIDENED = "widened"
+    WIDENED_HALVES = "widened halves"
     HALVES = "halves"
 
     @property
     def pairs(self) -> bool:
         """Whether both sides are pairs."""
         return self in (Terms.PAIRED, Terms.HALVES)
+
+    @property
+    def widens(self) -> bool:
+        """Whether only the right-hand side is pairs."""
+        return self in (Terms.WIDENED, Terms.WIDENED_HALVES)
 
 
 RUN = 8
@@ -46,10 +53,17 @@ def add_pairs(k: Kernel, a: Val, b: Val, total: Val) -> Val:
     return intrinsic(k.b, _DOT[total.lanes], total.type, total, a.bits(pairs), b.bits(pairs))
 
 
-def widened(pairs: Val) -> tuple[Val, Val]:
-    """The first and the second elements of pairs in float32."""
+def widened(pairs: Val, terms: Terms = Terms.WIDENED) -> tuple[Val, Val]:
+    """The first and the second elements of pairs in float32; `terms` says of which type they are."""
     words, t = pairs.bits(vec(I32, pairs.lanes)), vec(F32, pairs.lanes)
+    if terms is Terms.WIDENED_HALVES:
+        return _half(words), _half(words.lshr(words.like(16)))
     return (words << 16).bits(t), (words & _UPPER).bits(t)
+
+
+def _half(words: Val) -> Val:
+    """The float16 numbers in the low halves of words."""
+    return words.cast(I16).bits(vec(F16, words.lanes)).cast(F32)
 
 
 def one_of(pairs: Val, at: Val) -> Val:

@@ -7,22 +7,41 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from onert.ir import Array
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Windows
-from onert_llvm.schedule.bfloat_packing import LARGEST_HALF, roundable
+from onert_llvm.schedule.bfloat_packing import LARGEST_HALF, are_bfloat, are_half, roundable
 
 FEW_ROWS = 4
 """With fewer rows, a product takes as long as reading its weights: only these are rounded."""
+
+_MANY = 1 << 18
+"""The bytes of float32 weights beyond which a core's own cache rarely keeps them between runs."""
 
 _TOGETHER = 1 << 12
 """The number of elements that are rounded as one piece."""
 
 
 def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True) -> Terms:
-    """The terms of a product of `m` rows of `depth` elements and constant weights, for the chosen precision."""
+    """The terms of a product of `m` rows of `depth` elements and constant weights, for the chosen precision.
+
+    With few rows, many weights that are 16-bit numbers already are stored as such: the sums stay the same.
+    """
+    found = _rounded(lowering, m, depth, weights, pointwise)
+    if found is not Terms.FLOAT or not pointwise or weights.nbytes < _MANY or depth == 1 or lowering.isa.small:
+        return found
+    if is_symbolic(m) or m >= FEW_ROWS:
+        return Terms.FLOAT
+    if are_bfloat(weights):
+        return Terms.WIDENED
+    return Terms.WIDENED_HALVES if lowering.isa.converts_halves and are_half(weights) else Terms.FLOAT
+
+
+def _rounded(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool) -> Terms:
+    """The terms that the chosen precision allows to be rounded."""
     isa = lowering.isa
     if lowering.settings.precision == "fp16":
         halves = isa.half and m >= FEW_ROWS and depth > 1 and roundable(weights, LARGEST_HALF)
