@@ -245,6 +245,7 @@ _MADE = [
     _case("sevens", Fill(), [_n(2, 1), np.array(7, np.int64)], np.array([[7], [7]], np.int64), constant=(0,)),
     _case("downwards", Range(), [np.array(v, np.int32) for v in (5, 0, -2)], _n(5, 3, 1), constant=(0, 1, 2)),
     _case("for a length", PerLength(TensorType(DType.FLOAT32, (2, 1)), _rows([[0.5], [2]])), [], _rows([[0.5], [2]])),
+    _case("empty", Range(may_be_empty=True), [np.array(v, np.int64) for v in (5, 3, 1)], np.zeros(0, np.int64)),
     _case("in halves", Range(), [np.array(v, np.float32) for v in (0, 1.2, 0.5)], _rows([0, 0.5, 1.0])),
     _case("first of equals first", TopK(), [_rows([1, 3, 3, 2]), np.array(3, np.int32)], _rows([3, 3, 2]), _n(1, 2, 3)),
     _case(

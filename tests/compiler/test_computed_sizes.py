@@ -115,6 +115,7 @@ def _filled(b: Builder, x: int, n: int, rows: int) -> list[int]:
         b.add(Fill(), _vector(b, number(b, 3), n), two),
         b.add(Unary(UnaryKind.EXP), b.add(BroadcastTo(), two, _vector(b, n, number(b, 2)))),
         b.add(Range(), number(b, 0), n, number(b, 1)),
+        b.add(Range(may_be_empty=True), number(b, 3), n, number(b, 1)),
         begin,
         b.add(BroadcastTo(), b.add(ExpandDims(), rows, number(b, 1)), _vector(b, n, number(b, 3), number(b, 4))),
         b.add(OneHot(), row_of(b, 0, 3, -1, 7), n, two, b.constant(np.float32(0))),

@@ -24,6 +24,7 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
 from onert.ir.shape import normalize_axis
 
+from .assigned import assigned_slice
 from .axes import MatchedAxes, axis_choices, match_axes
 from .combining import HANDLES_ALL_AXES, apply_rule
 from .counted_types import COUNT, is_too_large
@@ -83,7 +84,7 @@ class Bounding:
 
     def replacement(self, operation: Operation) -> list[Operation] | None:
         """The operations on whole tensors that replace one; None if it stays."""
-        for each in (self.cut_first_entries, self.counting_form, self.run_by_entry, self.apply_rule):
+        for each in (self.cut_first_entries, self.counting_form, self.assign_slice, self.run_by_entry, self.apply_rule):
             self.writer.begin(operation.location)
             if each(operation):
                 self.writer.commit()
@@ -188,6 +189,17 @@ class Bounding:
         assert max_boxes is not None
         bound = bound_of(x, y, max_boxes) or 0
         return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
+
+    def assign_slice(self, operation: Operation) -> bool:
+        """Replace elements scattered to a range of indices by a selection, if that is native."""
+        result = assigned_slice(self.writer, operation)
+        operations = self.writer.operations
+        if result is None or not all(map(self.is_native, operations)):
+            return False
+        (out,) = operation.outputs
+        self.types[out] = self.types[result]
+        operations[-1] = evolve(operations[-1], outputs=(out,))
+        return True
 
     def apply_rule(self, operation: Operation) -> bool:
         """Rewrite an operation that combines entries by its rule, as native operations on whole tensors."""

@@ -47,7 +47,8 @@ def number_at(w: Writer, row: int, at: int, found: Extent) -> int:
 
 def _range(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """The longest possible range; the numbers before the run's limit are valid."""
-    start, limit, _ = operation.used
+    op, (start, limit, _) = operation.op, operation.used
+    assert isinstance(op, Range)
     first, last, step = (w.extents.one(i) for i in operation.used)
     kind = w.types[limit].dtype
     if any(inputs) or kind not in (DType.INT32, DType.INT64) or first is None or last is None:
@@ -57,8 +58,11 @@ def _range(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedRes
         return None
 
     def compute() -> int:
-        return w.add(Binary(BinaryKind.SUB), w.as_count(limit), w.as_count(start))
+        number = w.add(Binary(BinaryKind.SUB), w.as_count(limit), w.as_count(start))
+        return w.add(Binary(BinaryKind.MAXIMUM), number, w.number(0)) if op.may_be_empty else number
 
+    if op.may_be_empty and distance.low < 0:
+        distance = Extent(0, distance.high)
     count = w.length(distance, compute)
     numbers = w.add(Copy(), w.numbers(distance.high, dtype=kind))
     return (Counted(numbers if first.exact == 0 else w.sum(numbers, start), count, 0, False),)

@@ -68,7 +68,11 @@ class Range(OnStored):
     """Numbers from `start` (inclusive) to `limit` (exclusive) in steps of `delta`.
 
     - `start`, `limit`, `delta`: one number each, of one type; delta is not 0
+
+    Raises RuleError if the steps lead away from the limit; with `may_be_empty` there are no numbers then.
     """
+
+    may_be_empty: bool = False
 
     def infer(self, start: TensorType, limit: TensorType, delta: TensorType) -> TensorType:
         for x in (start, limit, delta):
@@ -79,12 +83,13 @@ class Range(OnStored):
             return start.result((None,))
         return start.result((self._count(start.value, limit.value, delta.value),))
 
-    @staticmethod
-    def _count(start: Array, limit: Array, delta: Array) -> int:
+    def _count(self, start: Array, limit: Array, delta: Array) -> int:
         a, b, d = (_number(x) for x in (start, limit, delta))
         real = any(isinstance(number, float) for number in (a, b, d))
         require(d != 0 and not (real and math.isnan(d)), f"delta is {d}, expected a number other than 0")
-        require((b >= a and d > 0) or (b <= a and d < 0), f"delta {d} never leads from {a} to {b}")
+        if not ((b >= a and d > 0) or (b <= a and d < 0)):
+            require(self.may_be_empty, f"delta {d} never leads from {a} to {b}")
+            return 0
         steps = (b - a) / d if real else -((a - b) // d) if d > 0 else -((b - a) // -d)
         if not -MAX_ELEMENTS <= steps <= MAX_ELEMENTS:
             raise RuleError(f"the range from {a} to {b} by {d} has more than {MAX_ELEMENTS} elements")

@@ -277,7 +277,7 @@ def _range(node: Node) -> int:
             raise ModelError("the step is 0")
         if (b - a) * s <= 0:
             return d.constant(np.zeros(0, d.type(start).dtype.numpy), d.type(start).dtype)
-    return d.add(Range(), start, limit, step)
+    return d.add(Range(may_be_empty=True), start, limit, step)
 
 
 def _eye_like(node: Node) -> int:
