@@ -10,8 +10,11 @@ from onert.compiler.passes.fold_constants import fold_constants
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.ir import DType, Subgraph, TensorType
+from onert.ir.builder import Builder
 from onert.ir.ops.custom import Python
 from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyRead, ToyScale, ToyWrite, interpret
 
@@ -50,6 +53,17 @@ def test_folding_may_enlarge_a_constant_while_it_is_small(elements: int, folds: 
     c = d.constant(np.ones((elements,), np.float32))
     graph = d.graph(d.op(Concat(0), c, c))
     assert (kinds(fold_constants(graph)) == []) is folds  # SMALL is 16 KiB
+
+
+@pytest.mark.parametrize(("rows", "folds"), [(1024, True), (1025, False)])
+def test_tables_computed_from_positions_are_folded_up_to_4_mib(rows: int, folds: bool) -> None:
+    """The filters of a resampler are functions of the difference of two positions."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
+    positions = [np.arange(n, dtype=np.float32) for n in (rows, 1024)]
+    differences = b.add(Binary(BinaryKind.SUB), b.constant(positions[0][:, None]), b.constant(positions[1]))
+    graph = b.subgraph([b.add(Binary(BinaryKind.MUL), b.add(Unary(UnaryKind.COS), differences), x)])
+    assert (len(kinds(fold_constants(graph))) == 1) is folds
 
 
 def test_folding_stops_before_a_model_grows_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

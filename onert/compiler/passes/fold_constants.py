@@ -26,7 +26,7 @@ from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import is_symbolic
 
 SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
-COMPUTED = 1 << 20  # the same for arithmetic on positions, and numbers repeated for it; other copies are cheap in a run
+COMPUTED = 4 << 20  # the same for arithmetic on positions, and numbers repeated for it; other copies are cheap in a run
 ROOM = 64 << 20  # bytes by which folding may enlarge a small model
 SHARED = 64 << 10  # what is computed from a larger constant is shared by all programs that compute it
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; converting a filter from bytes to float32 costs 1500 a byte
