@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import onert
-from onert import frontend
 from onert.ir.ops.control_flow.control import While
 
 onnx_parser = pytest.importorskip("onnx.parser")
@@ -61,10 +60,56 @@ def test_a_loop_that_assigns_rows_matches_onnx_runtime(begin: int) -> None:
 
 
 def test_a_loop_that_assigns_rows_is_native() -> None:
-    program = onert.compile(frontend.load(onnx_parser.parse_model(LOOP).SerializeToString()), num_threads=1)
+    program = onert.compile(onert.load(onnx_parser.parse_model(LOOP).SerializeToString()), num_threads=1)
     steps = program.main.steps
     assert {step.backend for step in steps} == {"llvm"}
     assert not any(isinstance(o.op, While) for step in steps for o in step.sequence.body)
+
+
+PLACEHOLDERS = """<ir_version: 8, opset_import: ["" : 13]>
+g (float[b,4] first, int64 most, bool go) => (float[c,4] last, float[d,4] twice, int64[n] counted)
+<float placeholder = {0}, int64 zero = {0}, int64[1] one = {1}, int64 known = {40}, bool yes = {1}> {
+  last, twice, number = Loop (TRIPS, GO, first, placeholder, zero) <body = b (int64 i, bool c, float[e,4] h, float t,
+    int64 k) => (bool on, float[e,4] h2, float[e,4] t2, int64[1] k2) {
+      h2 = Tanh (h)
+      t2 = Add (h2, h2)
+      k2 = Add (k, one)
+      on = Identity (c)
+  }>
+  counted = Reshape (number, one)
+}"""
+
+
+def _with_placeholders(trips: str = "known", go: str = "yes") -> bytes:
+    text = PLACEHOLDERS.replace("TRIPS", trips).replace("GO", go)
+    content: bytes = onnx_parser.parse_model(text).SerializeToString()
+    return content
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_variable_assigned_before_it_is_read_may_begin_with_any_shape(rows: int) -> None:
+    model = _with_placeholders()
+    given = {"first": np.random.default_rng(0).standard_normal((rows, 4), np.float32)}
+    given |= {"most": np.array(1), "go": np.array(True)}
+    found = onert.InferenceSession(model).run(None, given)
+    for one, other in zip(found, _session(model).run(None, given), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
+
+
+def test_a_loop_with_placeholders_is_native() -> None:
+    package = onert.load(_with_placeholders())
+    program = onert.compile(package, num_threads=1, input_shapes={0: (2, 4)})
+    assert {step.backend for step in program.main.steps} == {"llvm"}
+
+
+@pytest.mark.parametrize(("trips", "go"), [("most", "yes"), ("known", "go")])
+@pytest.mark.parametrize(("most", "goes"), [(0, False), (2, True)])
+def test_a_loop_that_may_not_run_returns_its_placeholder(trips: str, go: str, most: int, goes: bool) -> None:
+    model = _with_placeholders(trips, go)
+    given = {"first": np.float32([[1, 2, 3, 4]]), "most": np.array(most), "go": np.array(goes)}
+    found = onert.InferenceSession(model).run(None, given)
+    for one, other in zip(found, _session(model).run(None, given), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
 
 
 RANGE = """<ir_version: 8, opset_import: ["" : 13]>

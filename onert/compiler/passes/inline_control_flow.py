@@ -38,8 +38,9 @@ from onert.compiler.rewrite.counts.counted_types import (
 )
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.lists import as_tensors
-from onert.compiler.rewrite.trip_counts import exact_trips, growth, most_trips, terminates
+from onert.compiler.rewrite.loops.lists import as_tensors
+from onert.compiler.rewrite.loops.trip_counts import exact_trips, growth, most_trips, terminates
+from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
@@ -153,6 +154,8 @@ class _Enclosing:
         inlined_call = self.inlinable(operation, operands)
         if inlined_call is not None:
             return infer_alone(inlined(graph, {at: inlined_call}))
+        graph = with_first_values(self.model, graph, at, operands, self.specialized, self.simplify)
+        operation, operands = graph.operations[at], _counted_operands(graph, graph.operations[at]) or operands
         enclosed = self.enclosed(graph, operation, operands)
         if enclosed is None:
             return None

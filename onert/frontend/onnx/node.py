@@ -250,19 +250,19 @@ def execution_order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[i
     last.
     """
     made = {name: at for at, node in enumerate(nodes) for name in node.outputs if name}
-    needed = [{made[name] for name in _read(node, steps) if name in made} for node in nodes]
+    needed = [{made[name] for name in names_read(node, steps) if name in made} for node in nodes]
     if all(at > max(before, default=-1) for at, before in enumerate(needed)):
         return range(len(nodes))
     found = in_order(needed)
     return [*found, *sorted({*range(len(nodes))} - {*found})]
 
 
-def _read(node: messages.Node, steps: Budget) -> Iterator[str]:
+def names_read(node: messages.Node, steps: Budget) -> Iterator[str]:
     """Yield the names that a node reads, including those that its nested graphs read from outside."""
     steps.spend(1, "sorting its nodes")
     yield from node.inputs
     for graph in node.graphs:
         own = {name for each in graph.nodes for name in each.outputs}
         own |= {declared.name for declared in graph.inputs} | {tensor.name for tensor in graph.initializers}
-        inner = (name for each in graph.nodes for name in _read(each, steps))
+        inner = (name for each in graph.nodes for name in names_read(each, steps))
         yield from {*inner, *(declared.name for declared in graph.outputs)} - own

@@ -12,7 +12,7 @@ from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Fill, Range, Within
 from onert.ir.ops.data_movement.gather import Gather, OneHot
 from onert.ir.ops.data_movement.joining import SplitV
-from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -184,7 +184,8 @@ def _strided_slice(w: Writer, operation: Operation, inputs: CountedInputs) -> Co
     if not open_ or any(step.reshape(-1)[a] != 1 for a in open_):
         return None
     removed = [a for a in range(step.size) if op.shrink_axis_mask >> a & 1]
-    if counted is None and hint(type_.nbytes) > MOST_SLICED and not set(open_) <= set(removed):
+    is_large = counted is None and hint(type_.nbytes) > MOST_SLICED and not _is_measured(w, operation)
+    if is_large and not set(open_) <= set(removed):
         return None
     masks = op.begin_mask & op.end_mask & ~op.shrink_axis_mask
     whole_axes = {*open_, *(a for a in range(step.size) if masks >> a & 1 and step.reshape(-1)[a] == 1)}
@@ -216,6 +217,13 @@ def _strided_slice(w: Writer, operation: Operation, inputs: CountedInputs) -> Co
         counts[result_axis] = w.add(Binary(BinaryKind.MAXIMUM), number, w.number(0))
         whole = _from_index(w, whole, at, first, size)
     return (first_of(whole, counts),)
+
+
+def _is_measured(w: Writer, operation: Operation) -> bool:
+    """Whether only the shape of a result is read: nothing is moved then."""
+    graph, (out,) = w.edit.subgraph, operation.outputs
+    users = (graph.operations[user].op for user in graph.uses.get(out, ()))
+    return out not in graph.kept and all(isinstance(op, ShapeOf) for op in users)
 
 
 def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 from attrs import evolve
@@ -35,17 +35,16 @@ from onert.frontend.onnx.runtime_values import (
     without_shape,
 )
 from onert.ir import DType, ModelError, RuleError, TensorType
-from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.control import While
-from onert.ir.ops.control_flow.sequences import VARIANT, SequenceInsert, SequenceJoin, SequenceOf
+from onert.ir.ops.control_flow.sequences import SequenceOf
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.data_movement.layout import Reverse
-from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.shape import normalize_axis
 
+from .loop_state import ScanOutput, first_values, unread_state, widened_state
 from .trip_counts import LoopBody
 
 _UNROLLED = 32
@@ -91,11 +90,16 @@ Body = Callable[[Draft, EnclosingGraph, int, int, list[int]], tuple[int, list[in
 next condition and state, and the entries added to each list."""
 
 
-def add_loop(node: Node, trips: int | None, start: int, initial: list[int], each: Body) -> tuple[list[int], list[int]]:
-    """Add a While over (iteration, condition, state, lists, captured operands); returns the final state and lists."""
+def add_loop(
+    node: Node, trips: int | None, start: int, initial: list[int], each: Body, unread: Set[int] = frozenset()
+) -> tuple[list[int], list[int]]:
+    """Add a While over (iteration, condition, state, lists, captured operands); returns the final state and lists.
+
+    `unread` are the positions in the state whose first value no iteration reads.
+    """
     d = node.draft
     types = [d.type(i).with_data(None) for i in initial]
-    for _ in range(_WIDENED):
+    for widened in range(_WIDENED):
         made = node.enclosing.subgraph_count()
         inner, scope = node.enclosing.nested("body")
         at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
@@ -105,14 +109,14 @@ def add_loop(node: Node, trips: int | None, start: int, initial: list[int], each
         for old, new in zip(types, after, strict=True):
             if old.dtype is not new.dtype:
                 raise ModelError(f"the state is {old}, the next one {new}, expected one element type")
-        wider = [join(a, b) for a, b in zip(types, after, strict=True)]
+        wider = widened_state(types, after, frozenset() if widened else unread)
         if wider == types:
             break
         types = wider
         node.enclosing.truncate_subgraphs(made)
     else:
         raise ModelError("the shapes of its state vary in more dimensions with every iteration")
-    lists = [_ScanOutput(inner, item) for item in items]
+    lists = [ScanOutput(inner, item) for item in items]
     extra = [inner.input(entry.type) for entry in lists]
     grown = [entry.append(inner, x) for entry, x in zip(lists, extra, strict=True)]
     count = inner.add(Binary(BinaryKind.ADD), at, inner.constant(1, DType.INT64))
@@ -132,6 +136,7 @@ def add_loop(node: Node, trips: int | None, start: int, initial: list[int], each
     first = 2 + len(types) + len(lists)
     captured = share_captures(d, (inner, asks), ([at, go, *state, *extra], asks.inputs[:first]))
     passed = [inner.captured[outer] for outer in captured]
+    initial = first_values(d, initial, types, unread)
     begin = [d.constant(0, DType.INT64), start, *initial, *(entry.empty(d) for entry in lists), *captured]
     results = [d.type(i).with_data(None) for i in begin]
     results[2 : 2 + len(types)] = types
@@ -141,34 +146,6 @@ def add_loop(node: Node, trips: int | None, start: int, initial: list[int], each
     out = d.emit(While(condition, body, tuple(results)), begin, results)
     whole = [entry.stacked(d, items) for entry, items in zip(lists, out[2 + len(types) : first], strict=True)]
     return list(out[2 : 2 + len(types)]), whole
-
-
-class _ScanOutput:
-    """The entries that a loop's iterations add, along a new first axis; a sequence if their shapes may differ."""
-
-    def __init__(self, inner: Draft, item: int) -> None:
-        found = inner.type(item)
-        self.item = item
-        self.each = found.with_data(None)
-        self.type = TensorType(found.dtype, (None, *found.shape)) if found.is_static else VARIANT
-
-    def empty(self, d: Draft) -> int:
-        if self.type is VARIANT:
-            return d.add(SequenceOf())
-        shape = (0, *(s or 0 for s in self.type.shape[1:]))
-        return d.constant(np.zeros(shape, self.type.dtype.numpy), self.type.dtype)
-
-    def append(self, inner: Draft, items: int) -> int:
-        if self.type is VARIANT:
-            return inner.add(SequenceInsert(), items, self.item)
-        return inner.add(Concat(0), items, inner.add(ExpandDims(), self.item, inner.constant(0, DType.INT32)))
-
-    def stacked(self, d: Draft, items: int) -> int:
-        """The list as a tensor, after the loop."""
-        if self.type is not VARIANT:
-            return items
-        shape = self.each.shape if self.each.ranked else None
-        return d.add(SequenceJoin(self.each.dtype, shape, 0, new=True), items)
 
 
 def _loop(node: Node) -> tuple[Value | None, ...]:
@@ -203,10 +180,12 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     after: list[ValueType] = []  # the types of the state after an iteration
     lists = [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
     ranked = _set_ranks(node, values, state, each, kinds, after) if lists else False
+    unread = unread_state(d, body, count, trips, start)
     counted = _trip_count(node, trips, start, state, each)
     if counted is not None:
         trips, start = counted, d.constant(np.array(True), DType.BOOL)
-    last, stacked = add_loop(node, trips, start, state, _without_condition(each) if counted is not None else each)
+    run = each if counted is None else _without_condition(each)
+    last, stacked = add_loop(node, trips, start, state, run, unread)
     if ranked and any(entry_rank(after[at]) != entry_rank(kinds[at]) for at in lists):
         raise ModelError("the tensors that its iterations add to a sequence vary in rank")
     final = []

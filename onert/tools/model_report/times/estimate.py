@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from onert.backend import Backend, Group, Routine
-from onert.compiler.rewrite.trip_counts import most_trips
+from onert.compiler.rewrite.loops.trip_counts import most_trips
 from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION, traffic
 from onert.ir import CallTypes, Op, Subgraph, TensorType
 from onert.ir.analysis.cost import cost

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from onert.compiler.rewrite.counts.extents import Extents
+from onert.compiler.rewrite.edit import definer
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.symbolic.trace import maximum
-
-from .edit import definer
 
 
 def terminates(condition: Subgraph, body: Subgraph) -> bool:

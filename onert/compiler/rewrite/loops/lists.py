@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.called_graphs import with_constants
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Constant, DType, ModelError, Operand, Operation, RuleError, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import While
@@ -14,9 +16,6 @@ from onert.ir.ops.control_flow.sequences import SequenceInsert, SequenceJoin, Se
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
-
-from .called_graphs import with_constants
-from .edit import Edit, definer
 
 Simplify = Callable[[Subgraph], Subgraph]
 

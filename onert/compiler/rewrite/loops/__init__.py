@@ -1,0 +1,1 @@
+"""Tools for the pass that encloses loops."""
