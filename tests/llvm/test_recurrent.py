@@ -19,10 +19,15 @@ from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
 from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
+from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.compile import lowered
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
+from onert_llvm.kernels.recurrent.gru_f32 import GruF32
+from onert_llvm.kernels.recurrent.matvec import Matrix, cut, full_panels
+from onert_llvm.schedule.float_packing import pack_f32
 from onert_llvm.target.isa import Isa, runnable
 
-from .harness import Array
+from .harness import Array, run
 from .natively import assert_close, evaluated, natively, sequence_of, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -333,3 +338,25 @@ def test_a_basic_lstm_runs_natively(isa: Isa) -> None:
 def test_an_lstm_with_computed_weights_is_not_native() -> None:
     case = _floats((2, 1, 3, 4, 4))
     assert why_not(subgraph_of(case, (1, 2))) == "the weights are not constant"
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("tiles", [0, 2])
+def test_items_that_advance_together_are_touched_only_by_a_command_with_tiles(isa: Isa, tiles: int) -> None:
+    """The commands that the lengths do not choose run with no tiles; multiplying nothing took as long as one item."""
+    units, steps, batch = 20, 3, 2
+    padded = isa.whole(units)
+    columns = cut(3 * padded, isa)
+    matrix = Matrix.of("recurrent", 3 * padded, columns, isa, Terms.FLOAT)
+    packed = pack_f32(np.ones((units, 3 * padded), np.float32), columns, isa)
+    y, room = np.zeros((steps, batch, units), np.float32), np.full((batch, 3 * padded), 7, np.float32)
+    slots = {
+        "given": np.zeros((steps, batch, 3 * padded), np.float32), "given_item": 3 * padded,
+        "given_step": batch * 3 * padded, "y": y, "y_item": units, "y_step": batch * units, "steps": steps,
+        "h": np.ones((batch, units), np.float32), "outputs": units, "padded": padded, "scratch": room,
+        "room": 3 * padded, "bias": np.zeros(3 * padded, np.float32), "recurrent": packed,
+        "recurrent_full": full_panels(3 * padded, columns, isa),
+    }  # fmt: skip
+    run(KernelSpec(GruF32(matrix, together=True), isa), tiles, slots)
+    assert (room == 7).all() == (tiles == 0)
+    assert y.any() == (tiles > 0)

@@ -39,7 +39,8 @@ class Recurrence(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if self.together:
-            self._run(k, task, begin, end - begin)
+            with k.when(begin < end):  # a command that the lengths do not choose has no tiles
+                self._run(k, task, begin, end - begin)
         else:
             with k.loop(end, begin) as number:
                 self._run(k, task, number, None)
