@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from attrs import evolve
 
 from onert.frontend.onnx.building import binary, cast, dimension, ints
@@ -24,10 +25,9 @@ from .steps import activation_names, as_loop
 
 
 def _is_plain(layer: Layer, expected: tuple[str, ...]) -> bool:
-    """Whether the IR's operation matches: whole sequences, no clipping, and the expected activations."""
-    node = layer.node
+    """Whether the IR's operation matches: no clipping, and the expected activations."""
     functions = activation_names(layer, expected)
-    return layer.lengths is None and not node.has_attribute("clip") and functions == expected * len(layer.backwards)
+    return not layer.node.has_attribute("clip") and functions == expected * len(layer.backwards)
 
 
 def _lstm(node: Node) -> tuple[int, ...]:
@@ -42,13 +42,30 @@ def _lstm(node: Node) -> tuple[int, ...]:
         own, theirs = layer.biases(at)
         bi, bo, bf, bc = (binary(d, BinaryKind.ADD, a, b) for a, b in zip(own, theirs, strict=True))
         pi, po, pf = layer.gate_parts(node.input(7), at, 3) if node.has(7) else (None, None, None)
+        x, initial = layer.time_ordered(layer.x, at), layer.state(5, at)
+        if layer.lengths is not None:
+            x = layer.marked(x)
+            wi, wf, wc, wo = (_with_column(layer, w, n) for w, n in ((wi, -_SHUT), (wf, _SHUT), (wc, 0.0), (wo, 0.0)))
         inputs = (wi, wf, wc, wo, ri, rf, rc, ro, pi, pf, po, bi, bf, bc, bo, None, None)
         op = LSTM(Activation.TANH, time_major=True)
-        y, h, c = d.add_many(op, layer.time_ordered(layer.x, at), *inputs, layer.state(5, at), layer.state(6, at))
+        y, h, c = d.add_many(op, x, *inputs, initial, layer.state(6, at))
+        if layer.lengths is not None:
+            y, h = layer.until_end(y, initial)
         steps.append(layer.time_ordered(y, at))
         hs.append(h)
         cs.append(c)
     return layer.results(steps, hs, cs)
+
+
+_SHUT = 1e4
+"""Added to a gate's sum, this closes it completely, or opens it: the logistic function is 0 or 1."""
+
+
+def _with_column(layer: Layer, weights: int, value: float) -> int:
+    """Weights [units, features] with another column. After the end of a sequence it shuts the input gate of an LSTM and
+    opens its forget gate, so that the cells stay as they are."""
+    column = layer.d.constant(np.full((layer.units, 1), value, layer.dtype.numpy), layer.dtype)
+    return layer.d.add(Concat(1), weights, column)
 
 
 def _gru(node: Node) -> tuple[int, ...]:
@@ -61,8 +78,10 @@ def _gru(node: Node) -> tuple[int, ...]:
         own, theirs = (d.add(Concat(0), *part) for part in layer.biases(at))
         weights, recurrent = layer.of(node.input(1), at), layer.of(node.input(2), at)
         x = layer.time_ordered(layer.x, at)
-        y = d.add(GRU(return_sequences=True), x, weights, own, recurrent, theirs, layer.state(5, at))
-        hs.append(_last(d, y))
+        initial = layer.state(5, at)
+        y = d.add(GRU(return_sequences=True), x, weights, own, recurrent, theirs, initial)
+        y, h = (y, _last(d, y)) if layer.lengths is None else layer.until_end(y, initial)
+        hs.append(h)
         steps.append(layer.time_ordered(y, at))
     return layer.results(steps, hs)
 
@@ -80,7 +99,7 @@ def _rnn(node: Node) -> tuple[int, ...]:
     layer = Layer(node, 1)
     d = layer.d
     functions = activation_names(layer, ("tanh",))
-    if layer.lengths is not None or node.has_attribute("clip") or not all(f in _ACTIVATIONS for f in functions):
+    if node.has_attribute("clip") or not all(f in _ACTIVATIONS for f in functions):
         return as_loop(layer, "RNN")
     steps, hs = [], []
     for at in range(len(layer.backwards)):
@@ -89,7 +108,10 @@ def _rnn(node: Node) -> tuple[int, ...]:
         bias = binary(d, BinaryKind.ADD, own, theirs)
         weights, recurrent = layer.of(node.input(1), at), layer.of(node.input(2), at)
         x = layer.time_ordered(layer.x, at)
-        y, h = d.add_many(RNN(kind, time_major=True), x, weights, recurrent, bias, layer.state(5, at))
+        initial = layer.state(5, at)
+        y, h = d.add_many(RNN(kind, time_major=True), x, weights, recurrent, bias, initial)
+        if layer.lengths is not None:
+            y, h = layer.until_end(y, initial)
         hs.append(h)
         steps.append(layer.time_ordered(y, at))
     return layer.results(steps, hs)

@@ -14,7 +14,7 @@ from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.fill import Fill
-from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.data_movement.layout import Reverse, ReverseSequence
 from onert.ir.ops.data_movement.reshape import Squeeze
@@ -112,6 +112,30 @@ class Layer:
         if self.lengths is not None:
             return self.d.add(ReverseSequence(0, 1), x, self.lengths)
         return self.d.add(Reverse(), x, ints(self.d, [0], DType.INT32))
+
+    def until_end(self, y: int, initial: int) -> tuple[int, int]:
+        """Outputs [time, batch, units] with zeros after the end of each sequence, and each sequence's last output; the
+        initial state for an empty one. What a layer computes after the end changes nothing before it.
+        """
+        d, x = self.d, Expression(self.d, y)
+        within, counts = self._within(y)
+        ends = (counts - 1).at_least(0).unsqueeze(1).concat([x.size(1).scalar().arange().unsqueeze(1)], 1)
+        last = x.of(d.add(GatherNd(), y, ends.operand))
+        return within.select(x, 0.0).operand, (counts > 0).unsqueeze(1).select(last, x.of(initial)).operand
+
+    def marked(self, x: int) -> int:
+        """The inputs [time, batch, features] of one direction with zeros after the end of each sequence, and another
+        feature that is 1 there and 0 before."""
+        within, _ = self._within(x)
+        zeroed, mark = within.select(Expression(self.d, x), 0.0), (~within).cast(self.dtype)
+        return zeroed.concat([mark], 2).operand
+
+    def _within(self, x: int) -> tuple[Expression, Expression]:
+        """Which steps of [time, batch, ...] are before the end, [time, batch, 1], and the number of these."""
+        assert self.lengths is not None
+        time = Expression(self.d, x).size(0).scalar()
+        counts = Expression(self.d, self.lengths).at_least(0).at_most(time)
+        return (time.arange().unsqueeze(1) < counts).unsqueeze(2), counts
 
     def results(self, steps: Sequence[int], *lasts: Sequence[int]) -> tuple[int, ...]:
         """Y [time, directions, batch, units], and the last states [directions, batch, units]."""
