@@ -92,6 +92,13 @@ CASES: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
         {**_LINEAR, "classlabels_ints": [5, 7], "post_transform": "SOFTMAX"},
         2,
     ),
+    (
+        LEARNING,
+        "LinearClassifier",
+        (floats(4, 3),),
+        {**_LINEAR, "coefficients": [*_LINEAR["coefficients"], 7.0, 8.0, 9.0, -5.0], "classlabels_ints": [5, 7]},
+        2,
+    ),
     (LEARNING, "Scaler", (floats(4, 3),), {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, 1.0]}, 1),
     *((LEARNING, "Normalizer", (floats(4, 3),), {"norm": norm}, 1) for norm in ("MAX", "L1", "L2")),
     (

@@ -35,12 +35,15 @@ def _vector(x: Expression, values: tuple[float, ...]) -> Expression:
 def _products(node: Node, x: Expression) -> Expression:
     """The product of each row with each target's coefficients, plus the intercepts.
 
-    If the number of features is unknown, there are as many targets as intercepts, or as the node says.
+    If the number of features is unknown, there are as many targets as intercepts, or as the node says. Coefficients
+    beyond those that several intercepts need are ignored, as in ONNX Runtime.
     """
     coefficients = np.array(node.numbers("coefficients") or (), np.float32)
     intercepts = node.numbers("intercepts")
     width = len(coefficients) // max(len(intercepts or ()) or node.integer("targets", 1), 1)
     width = width if x.shape[1] is None else x.shape[1]
+    if intercepts and len(intercepts) > 1 and len(coefficients) > len(intercepts) * width:
+        coefficients = coefficients[: len(intercepts) * width]
     if not width or len(coefficients) % width or not len(coefficients):
         raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
     weights: Array = coefficients.reshape(-1, width)
