@@ -7,7 +7,7 @@ from formulas import floats, spread
 
 from onert.ir import Array, DType, Quantization
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.reduction.scan import RFFT2D, CumSum
+from onert.ir.ops.reduction.scan import RFFT, RFFT2D, CumSum
 
 from .case import Case
 
@@ -165,6 +165,13 @@ CASES = [
         RFFT2D(),
         (np.float32([[1, 0, 0], [0, 0, 0]]), np.int32([4, 4])),
         (np.ones((4, 3), np.complex64),),
+        constant=(1,),
+    ),
+    Case(
+        "transform of rows, the last number cut off",
+        RFFT(),
+        (np.float32([[1, 0, -1, 0, 9], [1, 1, 1, 1, 9]]), np.int32([4])),
+        (np.complex64([[0, 2, 0], [4, 0, 0]]),),
         constant=(1,),
     ),
     Case(

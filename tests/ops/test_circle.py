@@ -104,6 +104,19 @@ def test_all_and_erf_match_their_definition() -> None:
     np.testing.assert_allclose(found, [-0.8427008, 0, 0.5204999], atol=1e-6)
 
 
+def test_tensorflow_s_own_operators_match_their_definition() -> None:
+    """What a converter leaves to TensorFlow (`SELECT_TF_OPS`) has the prefix Flex."""
+    x = _random(2, 3, 20)
+    for length, rows in ((16, x[..., :16]), (20, x), (32, np.pad(x, ((0, 0), (0, 0), (0, 12))))):
+        found = _one("FlexRFFT", [x, np.int32([length])], (DType.COMPLEX64, (2, 3, length // 2 + 1)), custom=flexible())
+        np.testing.assert_allclose(found, np.fft.rfft(rows), atol=1e-5)
+    np.testing.assert_allclose(
+        _one("FlexErf", [np.float32([-1, 0, 0.5])], (F32, (3,)), custom=flexible()),
+        [-0.8427008, 0, 0.5204999],
+        atol=1e-6,
+    )
+
+
 def test_binary_coded_weights_are_decoded() -> None:
     hidden, rng = 40, np.random.default_rng(3)
     signs = rng.integers(0, 2, (2 * 3 + 2, hidden))

@@ -15,7 +15,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
-from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.reduction.scan import RFFT, RFFT2D
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 from onert.ir.ops.vision_audio.fourier import Fourier
 from onert.ir.shape import normalize_axis, static
@@ -109,6 +109,19 @@ def _rows(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> in
     return d.add(Pack(len(d.shape(spectrum))), d.unary(UnaryKind.REAL, spectrum), d.unary(UnaryKind.IMAG, spectrum))
 
 
+def _why_no_planes(op: RFFT, types: CallTypes) -> str | None:
+    return "its length is not known before the run" if types.input(1).value is None else None
+
+
+def _as_planes(d: Draft, op: RFFT, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Reshape(RFFT2D(Reshape(x), (1, length)))"""
+    length = types.input(1).value
+    assert length is not None
+    *outer, size = d.shape(operands[0])
+    planes = d.reshaped(operands[0], *outer, 1, size)
+    return [d.reshaped(d.add(RFFT2D(), planes, d.integers(1, int(length.reshape(-1)[0]))), *static(types.output.shape))]
+
+
 # ---- audio features
 
 
@@ -160,6 +173,7 @@ DECOMPOSITIONS = {
         Decomposition(_why_no_matrix, partial(_along_axis, _as_matrix)),
         Decomposition(_why_no_rows, partial(_along_axis, _rows)),
     ),
+    RFFT: (Decomposition(_why_no_planes, _as_planes),),
     AudioSpectrogram: (Decomposition(_why_no_powers, _powers),),
     Mfcc: (Decomposition(_why_no_coefficients, _coefficients),),
 }

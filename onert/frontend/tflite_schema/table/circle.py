@@ -59,7 +59,7 @@ CUSTOM: Table = {
     "BatchMatMulV2": _batch_matmul,
     "BroadcastTo": fixed(BroadcastTo()),
     "Einsum": lambda operator: Einsum(text(flexible_map(operator.custom_options, operator.budget), "equation")),
-    "Erf": fixed(Unary(UnaryKind.ERF)),
+    **dict.fromkeys(("Erf", "FlexErf"), fixed(Unary(UnaryKind.ERF))),
     "FusedBatchNormV3": _batch_norm,
     "MatrixBandPart": fixed(MatrixBandPart()),
     "StatelessRandomUniform": fixed(StatelessUniform()),

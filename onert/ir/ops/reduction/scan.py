@@ -112,6 +112,37 @@ class RFFT2D(Op):
     evaluate_quantized = as_stored
 
 
+@frozen
+class RFFT(Op):
+    """The Fourier transform of real numbers over the last axis, without its redundant half.
+
+    Operands: `x` [..., size], float32; `fft_length` (one int32: the length of the transform, to which x is cropped or
+    zero-padded). Result: complex64 [..., length // 2 + 1]. Source: TensorFlow's RFFT.
+    """
+
+    def infer(self, x: TensorType, fft_length: TensorType) -> TensorType:
+        require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text}, expected f32")
+        require(x.rank >= 1, f"input is {x}, expected at least 1 dimension")
+        require(fft_length.dtype is DType.INT32, f"fft_length is {fft_length.dtype.text}, expected i32")
+        one = fft_length.rank == 1 and fft_length.shape[0] in (1, None)
+        require(one, f"fft_length is {fft_length}, expected 1 element")
+        if fft_length.value is None:
+            return TensorType(DType.COMPLEX64, (*x.shape[:-1], None))
+        (length,) = (int(n) for n in fft_length.value.reshape(-1))
+        require(length >= 1, f"fft_length is {length}, expected at least 1")
+        return TensorType(DType.COMPLEX64, (*x.shape[:-1], length // 2 + 1))
+
+    def flops(self, types: CallTypes) -> int:
+        n = 2 * ((types.output.shape[-1] or 1) - 1)
+        return 4 * elementwise(types) * (n if n & (n - 1) else n.bit_length())
+
+    def evaluate(self, x: Array, fft_length: Array) -> Array:
+        out: Array = np.fft.rfft(x.astype(np.float64), int(fft_length.reshape(-1)[0])).astype(np.complex64)
+        return out
+
+    evaluate_quantized = as_stored
+
+
 def _running(op: CumSum | CumProd, x: Array, axis: Array, of: Callable[[Array, int], Array], start: int) -> Array:
     at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
     out = of(np.flip(x, at) if op.reverse else x, at)

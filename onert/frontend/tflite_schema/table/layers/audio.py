@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from onert.frontend.tflite_schema.flexbuffer_options import flexible_map
-from onert.frontend.tflite_schema.table.importer import Operator, Table
+from onert.frontend.tflite_schema.table.importer import Operator, Table, fixed
 from onert.ir import ModelError, Op
 from onert.ir.ops.elementwise.numeric_verify import NumericVerify
+from onert.ir.ops.reduction.scan import RFFT
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 
 
@@ -45,6 +46,7 @@ def _verify(operator: Operator) -> Op:
 TABLE: Table = {}
 CUSTOM: Table = {
     "AudioSpectrogram": _spectrogram,
+    "FlexRFFT": fixed(RFFT()),
     "Mfcc": _mfcc,
     "NumericVerify": _verify,
 }
