@@ -24,7 +24,6 @@ from onert_llvm.schedule.float_packing import pack_f32
 from onert_llvm.schedule.weight_packing import pack_int8
 from onert_llvm.target.isa import Isa
 
-
 _PACKS: dict[Terms, Pack] = {
     Terms.FLOAT: pack_f32,
     Terms.WIDENED: pack_bfloat,
