@@ -13,6 +13,9 @@ from onert.compiler.rewrite.edit import Edit
 from onert.ir import ModelError, Operation, RuleError, Subgraph, Subgraphs
 from onert.ir.ops.control_flow.control import While
 
+MOST_ZEROS = 16 << 20
+"""The most bytes of a first value that is replaced; beyond this the executor runs the loop."""
+
 Specialized = Callable[[int, Sequence[CountedType]], Subgraph | None]
 """A subgraph of the model specialised to operands; None if that is not possible."""
 
@@ -42,7 +45,8 @@ def with_first_values(
     for k in unread if after is not None else ():
         assert after is not None
         before, new = operands[k].counted.type, after[k].counted.type
-        if new.is_static and not after[k].counts and not new.dtype.is_handle and new.shape != before.shape:
+        plain = new.is_static and not after[k].counts and not new.dtype.is_handle and new.nbytes <= MOST_ZEROS
+        if plain and new.shape != before.shape:
             zeros = np.zeros([size or 0 for size in new.shape], new.dtype.numpy)
             inputs[k] = edit.constant(zeros, new.dtype, new.quantization)
     if tuple(inputs) != operation.inputs:

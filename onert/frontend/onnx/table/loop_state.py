@@ -10,16 +10,17 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from onert.frontend.onnx.building import reshape
+from onert.frontend.onnx.building import ints, reshape
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.messages import Graph
 from onert.frontend.onnx.node import names_read
-from onert.ir import DType, TensorType
+from onert.ir import DType, ModelError, TensorType
 from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.sequences import VARIANT, SequenceInsert, SequenceJoin, SequenceOf
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims
-from onert.ir.shape import compatible, static
+from onert.ir.shape import compatible
 
 
 def unread_state(d: Draft, body: Graph, count: int, trips: int | None, start: int) -> frozenset[int]:
@@ -51,10 +52,12 @@ def _first_value(d: Draft, initial: int, type_: TensorType, unread: bool) -> int
     found = d.type(initial)
     if not type_.ranked or (found.ranked and compatible(found.shape, type_.shape)):
         return initial
-    if _is_single(found) and _is_single(type_):
-        return reshape(d, initial, static(type_.shape))
-    assert unread
-    return d.constant(np.zeros([size or 0 for size in type_.shape], type_.dtype.numpy), type_.dtype)
+    if _is_single(found) and all(size in (1, None) for size in type_.shape):
+        return reshape(d, initial, (1,) * type_.rank)
+    if not unread or type_.dtype.is_handle:
+        raise ModelError(f"its state is {found} at first and {type_} later, expected one rank")
+    zero = d.constant(np.zeros((), type_.dtype.numpy), type_.dtype)
+    return d.add(Fill(), ints(d, [size or 0 for size in type_.shape]), zero)
 
 
 def _is_single(type_: TensorType) -> bool:
