@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from onert_llvm.command.command import Lowered
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction import float_conv_fc
 from onert_llvm.target.isa import Isa
 
 from .accesses import check
@@ -71,3 +73,18 @@ def accesses(monkeypatch: pytest.MonkeyPatch) -> None:
         return lowered
 
     monkeypatch.setattr(Lowering, "finish", checked)
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
+    """The kinds of terms of the layers that were lowered."""
+    found: list[Terms] = []
+    real = float_conv_fc.product
+
+    def product(*args: object, **named: object) -> object:
+        made = real(*args, **named)  # type: ignore[arg-type]
+        found.append(made.terms)
+        return made
+
+    monkeypatch.setattr(float_conv_fc, "product", product)
+    return found

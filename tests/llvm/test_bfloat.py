@@ -17,7 +17,6 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
-from onert_llvm.lower.contraction import float_conv_fc
 from onert_llvm.lower.contraction.bfloat import layers as bfloat_layers
 from onert_llvm.lower.contraction.winograd import layers as winograd_layers
 from onert_llvm.lower.recurrent.lstm import STATES
@@ -35,21 +34,6 @@ BOUND = {Terms.FLOAT: 2.0**-20, Terms.WIDENED: 2.0**-8, Terms.PAIRED: 2.0**-7}
 """Documented bounds, relative to the sum of the magnitudes of all products."""
 WINOGRAD = 1e-2
 """Relative to the range of the results."""
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
-    """The kinds of terms of the layers that were lowered."""
-    found: list[Terms] = []
-    real = float_conv_fc.product
-
-    def product(*args: object, **named: object) -> object:
-        made = real(*args, **named)  # type: ignore[arg-type]
-        found.append(made.terms)
-        return made
-
-    monkeypatch.setattr(float_conv_fc, "product", product)
-    return found
 
 
 def _numbers(*shape: int, seed: int = 0) -> Array:

@@ -11,7 +11,6 @@ from onert.ir import DType, Subgraph, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
-from onert_llvm.lower.contraction import float_conv_fc
 from onert_llvm.lower.recurrent import weights as recurrent_weights
 from onert_llvm.lower.recurrent.lstm import STATES
 from onert_llvm.schedule.bfloat_packing import are_bfloat, are_half
@@ -47,21 +46,6 @@ def _kind(name: str, isa: Isa) -> Terms:
     if name == "bfloat":
         return Terms.WIDENED
     return Terms.WIDENED_HALVES if isa.converts_halves else Terms.FLOAT
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
-    """The kinds of terms of the layers that were lowered."""
-    found: list[Terms] = []
-    real = float_conv_fc.product
-
-    def product(*args: object, **named: object) -> object:
-        made = real(*args, **named)  # type: ignore[arg-type]
-        found.append(made.terms)
-        return made
-
-    monkeypatch.setattr(float_conv_fc, "product", product)
-    return found
 
 
 @ISAS
