@@ -180,10 +180,10 @@ def main() -> None:
                 print(f"| {label} | {last} | | | |", flush=True)
                 continue
             values = json.loads(done.stdout)
-            ratios = (values.get(name) for names in (("onnxruntime", "litert"), ("openvino",)) for name in names)
-            first, *others = [f"{ratio:.2f}" for ratio in ratios if ratio is not None] or ["-"]
+            ratios = (values.get("onnxruntime", values.get("litert")), values.get("openvino"))
+            first, other = ("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
             error = "-" if values["error"] is None else f"{values['error']:.0e}"
-            print(f"| {label} | {values['ms']:.3f} | {first} | {(others or ['-'])[0]} | {error} |", flush=True)
+            print(f"| {label} | {values['ms']:.3f} | {first} | {other} | {error} |", flush=True)
 
 
 if __name__ == "__main__":
