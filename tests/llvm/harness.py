@@ -58,9 +58,13 @@ def whole_range(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> Array:
 
 def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1) -> None:
     """Run all work tiles in `pieces` calls. Arrays in `slots` stand for their addresses."""
+    bounds = [tiles * i // pieces for i in range(pieces + 1)]
+    for ends in pairwise(bounds):
+        call(spec, slots, ends)
+
+
+def call(spec: KernelSpec, slots: Mapping[str, Any], tiles: tuple[int, int], thread: int = 0) -> None:
+    """Run some work tiles, from the first up to the second, as a thread."""
     values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
     task = guarded(spec.layout.fill(**values))
-    entry = ENTRY(loaded(spec)[spec.symbol])
-    bounds = [tiles * i // pieces for i in range(pieces + 1)]
-    for begin, end in pairwise(bounds):
-        entry(task.ctypes.data, begin, end, 0)
+    ENTRY(loaded(spec)[spec.symbol])(task.ctypes.data, *tiles, thread)

@@ -74,7 +74,7 @@ the alignment beforehand it lets them straddle two cache lines.
 class Kernel:
     """A function `void name(params)` under construction.
 
-    A Python `for` unrolls, a `with k.loop(n)` stays a loop. Pointers are assumed not to alias unless `noalias` is off.
+    A Python `for` unrolls, a `with k.loop(n)` stays a loop.
     """
 
     def __init__(self, module: Module, name: str, params: Mapping[str, Type], isa: Isa) -> None:
@@ -140,6 +140,13 @@ class Kernel:
         """Prefetch a line into all levels of cache, or into all but the first if it is not needed `soon`."""
         args = [address.base, integer(I32, 0), integer(I32, 3 if soon else 2), integer(I32, 1)]
         intrinsic(self.b, "llvm.prefetch.p0", VOID, *(Val(self.b, a) for a in args))
+
+    def pause(self) -> None:
+        """Tell the processor that this thread waits for another."""
+        if self.isa.architecture == "x86_64":
+            self.call("llvm.x86.sse2.pause")
+        elif self.isa.architecture == "aarch64":
+            self.call("llvm.aarch64.hint", self.const(I32, 1))
 
     @contextmanager
     def loop(self, stop: Val | int, start: Val | int = 0, step: Val | int = 1, nonempty: bool = False) -> Iterator[Val]:

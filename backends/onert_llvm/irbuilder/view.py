@@ -7,7 +7,7 @@ from attrs import define
 from onert.ir.value import ByIdentity
 
 from .text import Builder, Value, constant, integer
-from .types import I32, VOID, Type, size, vec
+from .types import I1, I32, VOID, Type, size, vec
 from .value import Val, intrinsic, number
 
 
@@ -64,6 +64,23 @@ class View(ByIdentity):
     def load_once(self) -> Val:
         """One volatile read: the value that is checked is the one used, even if another thread writes it meanwhile."""
         return Val(self.b, self.b.load(self.element, self.base, size(self.element), volatile=True))
+
+    def load_shared(self) -> Val:
+        """One integer that other threads change: what they stored before they changed it is seen afterwards."""
+        t = self.element
+        return Val(self.b, self.b.value(t, f"load atomic {t.text}, ptr {self.base.text} acquire, align {size(t)}"))
+
+    def replace(self, old: Val, new: Val) -> Val:
+        """Store `new` if the integer here is `old`, unless another thread does so first; whether it was stored."""
+        t = self.element
+        pair = self.b.value(t, f"cmpxchg ptr {self.base.text}, {old.v}, {new.v} acq_rel acquire, align {size(t)}")
+        return Val(self.b, self.b.value(I1, f"extractvalue {{ {t.text}, i1 }} {pair.text}, 1"))
+
+    def raise_to(self, value: Val) -> None:
+        """Store a nonnegative integer if it exceeds the one here, after everything that this thread stored before."""
+        self.b.value(
+            self.element, f"atomicrmw umax ptr {self.base.text}, {value.v} release, align {size(self.element)}"
+        )
 
     def store(self, value: Val, mask: Val | None = None, align: int | None = None) -> None:
         """Store one element, or adjacent ones from a vector; those outside `mask` are left alone."""

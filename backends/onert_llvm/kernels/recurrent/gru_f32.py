@@ -9,7 +9,7 @@ from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.irbuilder.math import logistic, tanh
 
 from .matvec import Matrix, rows_times_f32, times_f32
-from .recurrence import Item, Recurrence
+from .recurrence import Item, Place, Recurrence
 
 
 @frozen
@@ -25,44 +25,44 @@ class GruF32(Recurrence):
     recurrent: Matrix
     together: bool = False
     from_zero: bool = False
+    divided: bool = False
 
     element = F32
 
     @property
     def slots(self) -> tuple[str, ...]:
         given, ends = ("given", "given_item", "given_step"), ("y", "y_item", "y_step", "h")
-        return (*given, *ends, "steps", "outputs", "padded", "scratch", "room", "bias", *self.recurrent.slots)
+        sizes = ("steps", "outputs", "padded", "scratch", "room")
+        return (*given, *ends, *sizes, "bias", *self.recurrent.slots, *self.division_slots)
 
-    def item(self, k: Kernel, task: Task, number: Val) -> Item:
-        return _Item(k, task, self, number)
+    def item(self, k: Kernel, task: Task, number: Val, place: Place) -> Item:
+        return _Item(k, task, self, number, place)
 
 
 class _Item(Item):
     layer: GruF32
 
-    def __init__(self, k: Kernel, task: Task, layer: GruF32, item: Val) -> None:
-        super().__init__(k, task, layer, item)
-        self.sums = task.view("scratch", F32, task.i64("room"), 1)[item]
+    def __init__(self, k: Kernel, task: Task, layer: GruF32, item: Val, place: Place) -> None:
+        super().__init__(k, task, layer, item, place)
+        self.sums = self.room(F32)
 
     def skip_product(self, step: Val) -> None:
         with self.k.loop(self.task.i64("room"), step=self.k.isa.f32) as at:
             self.sums[at].store(self._bias(at))
 
     def _bias(self, column: Val) -> Val:
-        return self.task.view("bias", F32, 1)[column].load(self.k.isa.f32)
+        return self.gates("bias", F32, self.task.i64("room"))[column].load(self.k.isa.f32)
 
     def add_sums(self, step: Val, h: View) -> None:
         def store(column: Val, total: Val) -> None:
             self.sums[column].store(total)
 
-        times_f32(self.k, self.task, self.layer.recurrent, h, self.outputs, self._bias, store)
+        times_f32(self.panels(self.layer.recurrent, self.task.i64("room")), h, self.outputs, self._bias, store)
 
     def add_sums_of_items(self, step: Val, h: View, apart: Val, count: Val) -> None:
         room = self.task.i64("room")
         rows_times_f32(
-            self.k,
-            self.task,
-            self.layer.recurrent,
+            self.panels(self.layer.recurrent, room),
             count,
             lambda i: h.after(apart * i),
             self.outputs,
@@ -72,8 +72,9 @@ class _Item(Item):
 
     def advance(self, step: Val, h: View) -> None:
         k, task, lanes, out = self.k, self.task, self.k.isa.f32, self.output(step)
-        given = task.view("given", F32, task.i64("given_item"), 1)[self.item].after(step * task.i64("given_step"))
-        for at, mask in k.registers(self.outputs):
+        given = self.gates("given", F32, task.i64("room")).after(self.item * task.i64("given_item"))
+        given, h = given.after(step * task.i64("given_step")), h.after(self.first)
+        for at, mask in k.registers(self.units):
             places = [at + task.i64("padded") * gate for gate in range(3)]
             x_z, x_r, x_c = (given[place].load(lanes) for place in places)
             h_z, h_r, h_c = (self.sums[place].load(lanes) for place in places)

@@ -12,7 +12,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import Kernel, Type, Val, View
 
 from .matvec import Matrix
-from .recurrence import Item, Recurrence
+from .recurrence import Item, Place, Recurrence
 
 INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 """The names of the gates."""
@@ -31,7 +31,8 @@ class Lstm(Recurrence):
     Slots `peephole_GATE` point to `padded` numbers. With a `projection`, outputs are the product of its weights with
     the cells, else there are as many outputs as cells. `y` and the states hold `outputs` and `cells` elements; each
     item has `room` numbers of its own memory at `scratch`. `rests` are the numbers of inputs, outputs and cells modulo
-    the target's group, for byte weights.
+    the target's group, for byte weights. If `divided`, without a projection, the states before the first step and after
+    each are at `kept`, in whole registers, items and steps `kept_*` numbers apart.
     """
 
     recurrent: Matrix
@@ -44,6 +45,7 @@ class Lstm(Recurrence):
     rests: tuple[int, int, int] = (0, 0, 0)
     together: bool = False
     from_zero: bool = False
+    divided: bool = False
 
     number: ClassVar[Type]
     """The type in which sums and cells are computed."""
@@ -70,7 +72,7 @@ class Lstm(Recurrence):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
+        ends = ("y", "y_item", "y_step", "h", "c", *(() if self.divided else ("h_out", "c_out")))
         given: tuple[str, ...] = ("given", "given_item", "given_step")
         if self.inputs is not None:
             given = ("x", "x_item", "x_step", "depth", *self.inputs.slots)
@@ -86,6 +88,8 @@ class Lstm(Recurrence):
             *weights,
             *self.own,
             *(n for n, there in flags.items() if there),
+            *self.division_slots,
+            *(("kept", "kept_item", "kept_step") if self.divided else ()),
         )
 
 
@@ -98,18 +102,22 @@ class LstmItem(Item):
 
     layer: Lstm
 
-    def __init__(self, k: Kernel, task: Task, layer: Lstm, item: Val) -> None:
-        super().__init__(k, task, layer, item)
-        self.cells = task.i64("cells")
+    def __init__(self, k: Kernel, task: Task, layer: Lstm, item: Val, place: Place) -> None:
+        super().__init__(k, task, layer, item, place)
+        self.cells = self.units if layer.divided else task.i64("cells")
         padded, count = task.i64("padded"), len(layer.gates)
-        self.sums = task.view("scratch", layer.number, task.i64("room"), 1)[item]
+        self.width = padded * count
+        self.sums = self.room(layer.number)
         self.z = {gate: self.sums.after(padded * i) for i, gate in enumerate(layer.gates)}
-        self.c = self.sums.after(padded * count)
+        self.c = self.next_c = self.sums.after(self.width)
+        if layer.divided:
+            kept = task.view("kept", layer.number, task.i64("kept_item"), 1)[item].after(self.first)
+            self.c, self.next_c = (kept.after(task.i64("kept_step") * at) for at in (place.step, place.step + 1))
         self.hidden = k.view(self.sums.after(padded * (count + 1)).address, layer.element, 1)
 
     def begin(self) -> None:
         k, layer = self.k, self.layer
-        state = self.task.view("c", layer.state, self.cells, 1)[self.item]
+        state = self.task.view("c", layer.state, self.task.i64("cells"), 1)[self.item].after(self.first)
         for at, mask in k.registers(self.cells):
             self.c[at].store(state[at].load(k.isa.f32, mask).cast(layer.number))
 
@@ -125,12 +133,15 @@ class LstmItem(Item):
     def given(self, step: Val) -> View:
         """What a step reads: the inputs' part of its sums, or its inputs."""
         task, layer = self.task, self.layer
-        name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
-        return task.view(name, element, task.i64(f"{name}_item"), 1)[self.item].after(step * task.i64(f"{name}_step"))
+        if layer.inputs is None:
+            name, given = "given", self.gates("given", layer.number, self.width)
+        else:
+            name, given = "x", task.view("x", layer.element, 1)
+        return given.after(self.item * task.i64(f"{name}_item")).after(step * task.i64(f"{name}_step"))
 
     def skip_product(self, step: Val) -> None:
         row, lanes = self.given(step), self.k.isa.f32
-        with self.k.loop(self.task.i64("padded") * len(self.layer.gates), step=lanes) as at:
+        with self.k.loop(self.width, step=lanes) as at:
             self.sums[at].store(row[at].load(lanes))
 
     def add_sums(self, step: Val, h: View) -> None:

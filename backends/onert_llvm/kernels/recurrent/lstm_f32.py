@@ -15,7 +15,8 @@ from onert_llvm.kernels.reduction.softmax_norm import sum_of
 
 from . import tflite_activations as approximate
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Lstm, LstmItem, Store
-from .matvec import REGISTERS, Bytes, Matrix, rows_times_f32, times_dynamic, times_f32
+from .matvec import REGISTERS, Bytes, Matrix, Panels, rows_times_f32, times_dynamic, times_f32
+from .recurrence import Place
 
 TANH = Apply(Fn.TANH, (ACC,))
 """The usual activation of layers."""
@@ -47,8 +48,8 @@ class LstmF32(Lstm):
     def of_matrix(self, matrix: Matrix) -> tuple[str, ...]:
         return matrix.slots if self.quantized is None else self.quantized.slots(matrix)
 
-    def item(self, k: Kernel, task: Task, number: Val) -> LstmItem:
-        return _Item(k, task, self, number)
+    def item(self, k: Kernel, task: Task, number: Val, place: Place) -> LstmItem:
+        return _Item(k, task, self, number, place)
 
 
 class _Item(LstmItem):
@@ -60,11 +61,11 @@ class _Item(LstmItem):
         def start(column: Val) -> Val:
             return k.zeros(F32, lanes) if self.layer.normalized else task.view("input_bias", F32, 1)[column].load(lanes)
 
-        times_f32(k, task, matrix, x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
+        times_f32(Panels(k, task, matrix), x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
 
     def add_state(self, given: View, h: View) -> None:
         self._times(
-            self.layer.recurrent,
+            self.panels(self.layer.recurrent, self.width),
             h,
             (self.outputs, self.layer.rests[1]),
             lambda column: given[column].load(self.k.isa.f32),
@@ -81,9 +82,7 @@ class _Item(LstmItem):
             return place.load(lanes)
 
         rows_times_f32(
-            self.k,
-            task,
-            self.layer.recurrent,
+            self.panels(self.layer.recurrent, self.width),
             count,
             lambda i: h.after(apart * i),
             self.outputs,
@@ -93,24 +92,24 @@ class _Item(LstmItem):
 
     def _times(
         self,
-        matrix: Matrix,
+        panels: Panels,
         x: View,
         depth: tuple[Val, int],
         start: Callable[[Val], Val | None],
         store: Callable[[Val, Val], None],
     ) -> None:
-        """`store(column, start(column) + x · matrix[column])`."""
+        """`store(column, start(column) + x · panels[column])`."""
         k, lanes = self.k, self.k.isa.f32
         if self.layer.quantized is not None:
             room = k.view(self.hidden.after(self.task.i64("padded")).address, I8, 1)
-            times_dynamic(k, self.task, matrix, self.layer.quantized, x, depth, room, start, store)
+            times_dynamic(k, self.task, panels.matrix, self.layer.quantized, x, depth, room, start, store)
             return
 
         def first(column: Val) -> Val:
             found = start(column)
             return k.zeros(F32, lanes) if found is None else found
 
-        times_f32(k, self.task, matrix, x, depth[0], first, store)
+        times_f32(panels, x, depth[0], first, store)
 
     def next_cells(self, store: Store) -> None:
         k, layer = self.k, self.layer
@@ -122,7 +121,7 @@ class _Item(LstmItem):
         if layer.normalized:
             self._normalize(OUTPUT)
         for at, mask in k.registers(self.cells):  # a loop of its own: in one, every register waits for its new cells
-            store(at, self._output(at, self.c[at].load(k.isa.f32)), mask)
+            store(at, self._output(at, self.next_c[at].load(k.isa.f32)), mask)
 
     def _sum(self, gate: str, at: Val, c: Val) -> Val:
         """A gate's sum; if it was normalised, it already includes the peephole's part."""
@@ -132,7 +131,8 @@ class _Item(LstmItem):
     def _peeped(self, gate: str, at: Val, z: Val, c: Val) -> Val:
         if not self.layer.peephole or gate == CELL:
             return z
-        return self._fma(self.task.view(f"peephole_{gate}", F32, 1)[at].load(self.k.isa.f32), c, z)
+        weights = self.gates(f"peephole_{gate}", F32, self.task.i64("padded"))
+        return self._fma(weights[at].load(self.k.isa.f32), c, z)
 
     def _fma(self, a: Val, b: Val, c: Val) -> Val:
         """`a * b + c`, rounded twice if results must match TFLite's."""
@@ -147,7 +147,7 @@ class _Item(LstmItem):
         let_in = forget.like(1.0) - forget if self.layer.coupled else self._logistic(self._sum(INPUT, at, c))
         c = self._fma(let_in, self._activated(self._sum(CELL, at, c)), forget * c)
         c = self._clipped(c, "cell_clip", self.layer.cell_clip)
-        self.c[at].store(c)
+        self.next_c[at].store(c)
 
     def _output(self, at: Val, c: Val) -> Val:
         return self._logistic(self._sum(OUTPUT, at, c)) * self._activated(c)
@@ -194,4 +194,4 @@ class _Item(LstmItem):
             value = self._clipped(total, "output_clip", layer.output_clip)
             out[column].store(value, k.mask(lanes, self.outputs - column))
 
-        self._times(matrix, self.hidden, (self.cells, layer.rests[2]), start, store)
+        self._times(Panels(k, task, matrix), self.hidden, (self.cells, layer.rests[2]), start, store)

@@ -18,6 +18,7 @@ from onert_llvm.kernels.contraction.register_tile import Block
 
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Lstm, LstmItem, Store
 from .matvec import Matrix, times_int8
+from .recurrence import Place
 
 WIDE = Requantize(Scaling.WIDE)
 
@@ -61,8 +62,8 @@ class LstmInt8(Lstm):
         outputs = () if self.projection is None else ("projection_columns", "output_zero")
         return ("hidden_zero", "columns", *inputs, *parts, *outputs)
 
-    def item(self, k: Kernel, task: Task, number: Val) -> LstmItem:
-        return _Item(k, task, self, number)
+    def item(self, k: Kernel, task: Task, number: Val, place: Place) -> LstmItem:
+        return _Item(k, task, self, number, place)
 
 
 class _Item(LstmItem):
@@ -99,7 +100,7 @@ class _Item(LstmItem):
 
         for at, mask in k.registers(self.cells):
             c = self._next(at, self.c[at].load(lanes))
-            self.c[at].store(c)
+            self.next_c[at].store(c)
             hidden = logistic(self._gate(OUTPUT, at, c)) * tanh(c, 15 + layer.exponent)
             store(at, as_byte((self._scaled("hidden", hidden) + self._number("hidden_zero")).clamp(-128, 127)), mask)
 

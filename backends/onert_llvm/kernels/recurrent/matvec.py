@@ -7,7 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
-from onert.ir.value import Value
+from onert.ir.value import ByIdentity, Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
@@ -76,30 +76,40 @@ Body = Callable[[Sequence[Part], Val], None]
 """Emits code for adjacent panels and the first of their columns."""
 
 
-def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Body, together: int = 1) -> None:
-    """Emit `body` for as many whole panels of a matrix at a time, then for the rest; `row_bytes` are the bytes of one
-    register of columns in a panel."""
-    vectors, tail = matrix.columns.vectors, matrix.columns.tail
-    start = task.view(matrix.name, I8, row_bytes, 1)
-    left = matrix.left if together > 1 else 0
-    whole = task.i64(f"{matrix.name}_full") - left
+@frozen(eq=False)
+class Panels(ByIdentity):
+    """The panels of a matrix, from column number `first` on, which begins a register; None: all of them."""
 
-    def some(first: Val, widths: Sequence[int]) -> None:
-        at = first * vectors
-        places = (start[at + sum(widths[:i])].address for i in range(len(widths)))
-        body(tuple(zip(widths, places, strict=True)), at * k.isa.f32)
+    k: Kernel
+    task: Task
+    matrix: Matrix
+    first: Val | None = None
 
-    if vectors:
-        with k.loop(whole, step=together) as panel:
-            some(panel, (vectors,) * together)
-    if left or tail:
-        some(whole, (*(vectors,) * left, *((tail,) if tail else ())))
+    def each(self, row_bytes: Val, body: Body, together: int = 1) -> None:
+        """Emit `body` for as many whole panels at a time, then for the rest; `row_bytes` are the bytes of one register
+        of columns in a panel."""
+        k, task, matrix = self.k, self.task, self.matrix
+        vectors, tail = matrix.columns.vectors, matrix.columns.tail
+        start = task.view(matrix.name, I8, row_bytes, 1)
+        if self.first is not None:
+            start = start.after(self.first // k.isa.f32 * row_bytes)
+        left = matrix.left if together > 1 else 0
+        whole = task.i64(f"{matrix.name}_full") - left
+
+        def some(first: Val, widths: Sequence[int]) -> None:
+            at = first * vectors
+            places = (start[at + sum(widths[:i])].address for i in range(len(widths)))
+            body(tuple(zip(widths, places, strict=True)), at * k.isa.f32)
+
+        if vectors:
+            with k.loop(whole, step=together) as panel:
+                some(panel, (vectors,) * together)
+        if left or tail:
+            some(whole, (*(vectors,) * left, *((tail,) if tail else ())))
 
 
 def times_f32(
-    k: Kernel,
-    task: Task,
-    matrix: Matrix,
+    panels: Panels,
     x: View,
     depth: Val,
     start: Callable[[Val], Val],
@@ -107,16 +117,16 @@ def times_f32(
 ) -> None:
     """`store(column, start(column) + Σ x[p] · matrix[p, column])` for every register of columns."""
 
-    def panels(parts: Sequence[Part], column: Val) -> None:
+    k, matrix = panels.k, panels.matrix
+
+    def several(parts: Sequence[Part], column: Val) -> None:
         _add(k, matrix, parts, column, [x], depth, [start], [store])
 
-    each_panel(k, task, matrix, _row_bytes(k, matrix, depth), panels, _most_panels(k.isa))
+    panels.each(_row_bytes(k, matrix, depth), several, _most_panels(k.isa))
 
 
 def rows_times_f32(
-    k: Kernel,
-    task: Task,
-    matrix: Matrix,
+    panels: Panels,
     count: Val,
     row: Callable[[Val], View],
     depth: Val,
@@ -125,6 +135,7 @@ def rows_times_f32(
 ) -> None:
     """`store(i, column, start(i, column) + Σ row(i)[p] · matrix[p, column])` for `count` rows: panel by panel, so that
     all rows read each panel while it is in the cache."""
+    k, matrix = panels.k, panels.matrix
     most = _most_rows(k.isa, matrix.terms.widens)
 
     def panel(parts: Sequence[Part], column: Val) -> None:
@@ -137,7 +148,7 @@ def rows_times_f32(
                 _add(k, matrix, parts, column, [row(i) for i in each], depth, *ends)
             done = whole
 
-    each_panel(k, task, matrix, _row_bytes(k, matrix, depth), panel)
+    panels.each(_row_bytes(k, matrix, depth), panel)
 
 
 def _row_bytes(k: Kernel, matrix: Matrix, depth: Val) -> Val:
@@ -198,7 +209,7 @@ def times_int8(
         multiply_add_int8(k, acc, [x], k.view(place, I8, vectors * lanes * group, 1), size, rest, True)
         _stored(acc[0], column, lanes, store)
 
-    each_panel(k, task, matrix, (size + (group - 1)) // group * (group * lanes), panel)
+    Panels(k, task, matrix).each((size + (group - 1)) // group * (group * lanes), panel)
 
 
 @frozen

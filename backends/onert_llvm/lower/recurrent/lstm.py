@@ -15,10 +15,13 @@ from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
 from onert.ir.symbolic.trace import is_symbolic, minimum
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.recurrent.division import progress_bytes
 from onert_llvm.kernels.recurrent.lstm import CELL, FORGET, INPUT, OUTPUT, Lstm
 from onert_llvm.kernels.recurrent.matvec import Matrix
 from onert_llvm.kernels.recurrent.recurrence import Recurrence
 from onert_llvm.lower.command_builder import Lowering
+
+from .division import Division, after, clear, copy_rows, divided, undivided
 
 GATES = (INPUT, FORGET, CELL, OUTPUT)
 """The gates, in the order of `Parts`."""
@@ -65,6 +68,7 @@ class Layer(ABC):
         self.kinds: Parts[TensorType] = parts(kinds[1:18])
         self.gates = [i for i in range(4) if self.found.weights[i] is not None]
         self.cells = len(needed(self.found.weights[3]))
+        self.division = undivided(self.cells, lowering)
 
     @property
     def by_steps(self) -> bool:
@@ -83,13 +87,18 @@ class Layer(ABC):
         """Whether weights and sums are floats, and the input products of all steps are computed first."""
         return False
 
+    @property
+    def divisible(self) -> bool:
+        """Whether the units may be divided among threads."""
+        return False
+
     @abstractmethod
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
         """The kernel for the layer's parts, and the slots that hold them."""
 
     @abstractmethod
-    def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
-        """Emit the input products into scratch memory; returns it, and further scratch memory of the second size."""
+    def given(self, at: int, x: int, sizes: Sequence[int]) -> Sequence[Access]:
+        """Emit the input products into scratch memory of the first size; returns it, and memory of the other sizes."""
 
     @abstractmethod
     def inputs(self, x: int) -> tuple[Matrix, dict[str, Slot]]:
@@ -110,6 +119,7 @@ def shared(
     at: int,
     algorithm: Recurrence,
     batch: int,
+    division: Division,
     reads: dict[str, int],
     writes: dict[str, int],
     slots: dict[str, Slot],
@@ -117,10 +127,12 @@ def shared(
     accesses: Sequence[Access],
 ) -> None:
     """Emit the command of the steps. Items that advance together are divided among threads once."""
-    parts = minimum(batch, lowering.threads) if algorithm.together else None
+    tiles, parts = batch, minimum(batch, lowering.threads) if algorithm.together else None
+    if division.divides:
+        tiles = parts = division.parts
     found = slots | {name: lowering.operand(i) for name, i in (reads | writes).items()}
     ends = [*reads.values()], [*writes.values()]
-    lowering.emit(at, algorithm, found, batch, *ends, flops, accesses, parts)
+    lowering.emit(at, algorithm, found, tiles, *ends, flops, accesses, parts)
 
 
 def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> None:
@@ -130,30 +142,43 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     x, h, c = (needed(operation.inputs[i]) for i in STATES)
     layout = sequences(lowering.shape(x), op.time_major)
     cells, isa = layer.cells, lowering.isa
-    padded = isa.whole(cells)
-    width = len(layer.gates) * padded
     outputs = lowering.shape(operation.outputs[0])[-1]
-    own = width + 2 * padded + (isa.whole(-(-max(outputs, cells) // 4)) if layer.bytes_beside else 0)
+    flops = 2 * layout.batch * len(layer.gates) * isa.whole(cells) * outputs
+    if layer.divisible:
+        layer.division = divided(cells, flops, lowering)
+    division = layer.division
+    padded, width = division.padded, len(layer.gates) * division.whole
+    own = len(layer.gates) * padded
+    if not division.divides:
+        own += 2 * padded + (isa.whole(-(-max(outputs, cells) // 4)) if layer.bytes_beside else 0)
     algorithm, slots = layer.kernel()
     together = layer.in_floats and (is_symbolic(layout.batch) or layout.batch > 1)
     finite = all(np.isfinite(weights).all() for weights in layer.found.recurrent if weights is not None)
     from_zero = layer.in_floats and finite and is_zero(lowering, h)
-    algorithm = evolve(algorithm, together=together, from_zero=from_zero)
+    algorithm = evolve(algorithm, together=together, from_zero=from_zero, divided=division.divides)
+    y, h_out, c_out = operation.outputs
+    reads = {"h": h, "c": c, **({"x": x} if layer.by_steps else {})}
+    writes = {"y": y, "h_out": h_out, "c_out": c_out}
+    touched: Sequence[Access]
     if layer.by_steps:
-        (room,) = touched = lowering.scratch(4 * layout.batch * own)
+        touched = lowering.scratch(4 * layout.batch * own)
         matrix, more = layer.inputs(x)
         algorithm = evolve(algorithm, inputs=matrix)
         depth = lowering.shape(x)[-1]
         slots |= more | {"depth": depth, "x_item": layout.item * depth, "x_step": layout.step * depth}
+        room = touched[0]
     else:
-        given, room = layer.given(at, x, (4 * layout.batch * layout.steps * width, 4 * layout.batch * own))
+        sizes = [4 * layout.batch * layout.steps * width, 4 * layout.batch * own]
+        if division.divides:
+            sizes[1] *= lowering.callers
+            sizes += [progress_bytes(division.parts), 4 * (layout.steps + 1) * layout.batch * division.whole]
+        given, room, *shares = layer.given(at, x, sizes)
         slots |= {
             "given": given.pointer,
             "given_item": layout.item * width,
             "given_step": layout.step * width,
         }
-        touched = (evolve(given, write=False), room)
-    y, h_out, c_out = operation.outputs
+        touched = (evolve(given, write=False), room, *shares)
     slots |= {
         "y_item": layout.item * outputs,
         "y_step": layout.step * outputs,
@@ -164,8 +189,34 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
         "scratch": room.pointer,
         "room": own,
     }
-    reads = {"h": h, "c": c, **({"x": x} if layer.by_steps else {})}
-    writes = {"y": y, "h_out": h_out, "c_out": c_out}
+    if division.divides:
+        progress, kept = shares
+        clear(lowering, at, progress)
+        slots |= {
+            "progress": progress.pointer,
+            "parts": division.parts,
+            "items": layout.batch,
+            "kept": kept.pointer,
+            "kept_item": division.whole,
+            "kept_step": layout.batch * division.whole,
+        }
+        writes = {"y": y}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
-    flops = 2 * (layout.steps - from_zero) * layout.batch * width * outputs
-    shared(lowering, at, algorithm, layout.batch, reads, writes, used, flops, touched)
+    shared(
+        lowering,
+        at,
+        algorithm,
+        layout.batch,
+        division,
+        reads,
+        writes,
+        used,
+        flops * (layout.steps - from_zero),
+        touched,
+    )
+    if division.divides:
+        last = 4 * (layout.steps - 1) * layout.step * outputs
+        rows = lowering.operand(y, last), 4 * layout.item * outputs, y
+        copy_rows(lowering, at, rows, h_out, layout.batch, 4 * outputs)
+        states = after(kept.pointer, 4 * layout.steps * layout.batch * division.whole)
+        copy_rows(lowering, at, (states, 4 * division.whole, evolve(kept, write=False)), c_out, layout.batch, 4 * cells)

@@ -56,13 +56,13 @@ class _Quantizing(Floats):
     def quantized(self) -> Bytes:
         return Bytes(self.op.asymmetric_inputs)
 
-    def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
+    def given(self, at: int, x: int, sizes: Sequence[int]) -> Sequence[Access]:
         lowering, isa = self.lowering, self.lowering.isa
         weights, scales = self._gates(self.found.weights, self.kinds.weights)
         depth = weights.shape[0]
         rows = math.prod(lowering.shape(x)) // depth
         source = quantize(lowering, at, x, rows, 0, self.op.asymmetric_inputs, *sizes)
-        given, room = source.more
+        given = source.more[0]
         bias = lowering.constant(side_by_side([needed(self.found.bias[i]) for i in self.gates], isa))
         epilogue = Epilogue(bias=True)
         slots: dict[str, Slot] = {"bias": bias, **columns(lowering, weights[None], scales)}
@@ -77,7 +77,7 @@ class _Quantizing(Floats):
             (rows, depth),
             None,
         )
-        return given, room
+        return source.more
 
     def recurrent(self) -> tuple[Matrix, dict[str, Slot]]:
         return self._matrix("recurrent", *self._gates(self.found.recurrent, self.kinds.recurrent))

@@ -42,11 +42,11 @@ class Floats(Layer):
         """How vectors become bytes, if they do."""
         return None
 
-    def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
+    def given(self, at: int, x: int, sizes: Sequence[int]) -> Sequence[Access]:
         *outer, depth = self.lowering.shape(x)
-        given, room, pairs = self.lowering.scratch(*sizes, rounded_bytes(self.lowering, math.prod(outer), depth))
-        rows_times(self.lowering, at, x, *self._inputs(), given, pairs)
-        return given, room
+        *own, pairs = self.lowering.scratch(*sizes, rounded_bytes(self.lowering, math.prod(outer), depth))
+        rows_times(self.lowering, at, x, *self._inputs(), own[0], pairs)
+        return own
 
     def inputs(self, x: int) -> tuple[Matrix, dict[str, Slot]]:
         weights, bias = self._inputs()
@@ -54,15 +54,18 @@ class Floats(Layer):
         return matrix, slots | ({} if bias is None else {"input_bias": self.lowering.constant(bias)})
 
     def _inputs(self) -> tuple[Array, Array | None]:
-        isa, found = self.lowering.isa, self.found
-        bias = None if found.norm[3] is not None else side_by_side([needed(found.bias[i]) for i in self.gates], isa)
-        return side_by_side([needed(found.weights[i]).T for i in self.gates], isa), bias
+        found = self.found
+        bias = None if found.norm[3] is not None else self._by_gates([needed(found.bias[i]) for i in self.gates])
+        return self._by_gates([needed(found.weights[i]).T for i in self.gates]), bias
+
+    def _by_gates(self, arrays: Sequence[Array]) -> Array:
+        return side_by_side(arrays, self.lowering.isa, self.division)
 
     def recurrent(self) -> tuple[Matrix, dict[str, Slot]]:
         """The recurrent weights of all gates, `[outputs, cells]` each."""
         each = [needed(self.found.recurrent[gate]) for gate in self.gates]
-        weights = side_by_side([np.diag(own) if own.ndim == 1 else own.T for own in each], self.lowering.isa)
-        return matrix_f32(self.lowering, "recurrent", weights)
+        weights = self._by_gates([np.diag(own) if own.ndim == 1 else own.T for own in each])
+        return matrix_f32(self.lowering, "recurrent", weights, self.division.parts)
 
     def projection(self, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
         return matrix_f32(self.lowering, "projection", side_by_side([weights.T], self.lowering.isa))
@@ -73,6 +76,10 @@ class Floats(Layer):
     @property
     def in_floats(self) -> bool:
         return not self.by_steps and self.quantized is None
+
+    @property
+    def divisible(self) -> bool:
+        return self.in_floats and self.found.projection is None and self.found.norm[3] is None
 
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
         op, found = self.op, self.found
@@ -85,7 +92,7 @@ class Floats(Layer):
         }
         if found.projection_bias is not None:
             vectors["projection_bias"] = found.projection_bias
-        slots |= {n: self.lowering.constant(side_by_side([array], self.lowering.isa)) for n, array in vectors.items()}
+        slots |= {n: self.lowering.constant(self._by_gates([array])) for n, array in vectors.items()}
         projection: Matrix | None = None
         if found.projection is not None:
             projection, more = self.projection(found.projection)

@@ -49,8 +49,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 class _Integers(Layer):
     """Byte weights for byte inputs and outputs."""
 
-    def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
-        given, room = self.lowering.scratch(*sizes)
+    def given(self, at: int, x: int, sizes: Sequence[int]) -> Sequence[Access]:
+        own = self.lowering.scratch(*sizes)
         lowering, isa = self.lowering, self.lowering.isa
         weights, columns = self._inputs(x)
         depth, n = weights.shape
@@ -58,10 +58,10 @@ class _Integers(Layer):
         tile = product_tile(m, n, depth, isa, integer=True)
         product = byte_product(lowering, m, weights[None], tile, depth)
         rows, slots = rows_of(lowering.operand(x), depth)
-        slots |= {**product.slots, "c": given.pointer, "columns": columns}
+        slots |= {**product.slots, "c": own[0].pointer, "columns": columns}
         algorithm = byte_contraction(isa, tile, rows, depth, ScaledSums(), far=False)
-        lowering.emit(at, algorithm, slots, product.tiles, (x,), (), 2 * m * n * depth, (given,))
-        return given, room
+        lowering.emit(at, algorithm, slots, product.tiles, (x,), (), 2 * m * n * depth, (own[0],))
+        return own
 
     def inputs(self, x: int) -> tuple[Matrix, dict[str, Slot]]:
         weights, columns = self._inputs(x)

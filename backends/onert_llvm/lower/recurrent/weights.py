@@ -24,6 +24,8 @@ from onert_llvm.schedule.float_packing import pack_f32
 from onert_llvm.schedule.weight_packing import pack_int8
 from onert_llvm.target.isa import Isa
 
+from .division import Division
+
 _PACKS: dict[Terms, Pack] = {
     Terms.FLOAT: pack_f32,
     Terms.WIDENED: pack_bfloat,
@@ -31,20 +33,26 @@ _PACKS: dict[Terms, Pack] = {
 }
 
 
-def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
-    """Arrays `[..., n]` concatenated along their last axis, each padded with zeros to whole registers."""
-    width = isa.whole(parts[0].shape[-1])
-    out = np.zeros((*parts[0].shape[:-1], len(parts) * width), parts[0].dtype)
-    for i, part in enumerate(parts):
-        out[..., i * width : i * width + part.shape[-1]] = part
-    return out
+def side_by_side(gates: Sequence[Array], isa: Isa, division: Division | None = None) -> Array:
+    """Arrays `[..., n]` concatenated along their last axis, each padded with zeros to whole registers; part by part if
+    their units are divided."""
+    outer, n = gates[0].shape[:-1], gates[0].shape[-1]
+    parts, padded = (1, isa.whole(n)) if division is None else (division.parts, division.padded)
+    out = np.zeros((*outer, len(gates), parts * padded), gates[0].dtype)
+    for i, gate in enumerate(gates):
+        out[..., i, :n] = gate
+    if parts > 1:
+        out = np.moveaxis(out.reshape(*outer, len(gates), parts, padded), -2, -3)
+    return out.reshape(*outer, -1)
 
 
-def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
-    """Weights `[depth, n]`, n in whole registers, packed for products with one vector; and the matrix's slots."""
+def matrix_f32(lowering: Lowering, name: str, weights: Array, parts: int = 1) -> tuple[Matrix, dict[str, Slot]]:
+    """Weights `[depth, n]`, n in whole registers, packed for products with one vector; and the matrix's slots. Each of
+    the equal `parts` of the columns is a matrix of its own, one after the other.
+    """
     kind = terms(lowering, 1, len(weights), weights)
-    columns = cut(weights.shape[1], lowering.isa)
-    return _matrix(lowering, name, weights, columns, _PACKS[kind], kind)
+    columns = cut(weights.shape[1] // parts, lowering.isa)
+    return _matrix(lowering, name, weights, columns, _PACKS[kind], kind, parts)
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
@@ -53,11 +61,18 @@ def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, 
 
 
 def _matrix(
-    lowering: Lowering, name: str, weights: Array, columns: Columns, pack: Pack, kind: Terms = Terms.FLOAT
+    lowering: Lowering,
+    name: str,
+    weights: Array,
+    columns: Columns,
+    pack: Pack,
+    kind: Terms = Terms.FLOAT,
+    parts: int = 1,
 ) -> tuple[Matrix, dict[str, Slot]]:
-    n, isa = weights.shape[1], lowering.isa
-    packed = lowering.constant(pack(weights, columns, isa))
-    return Matrix.of(name, n, columns, isa, kind), {name: packed, f"{name}_full": full_panels(n, columns, isa)}
+    n, isa = weights.shape[1] // parts, lowering.isa
+    packed = [pack(part, columns, isa) for part in np.split(weights, parts, axis=1)]
+    pointer = lowering.constant(packed[0] if parts == 1 else np.concatenate(packed))
+    return Matrix.of(name, n, columns, isa, kind), {name: pointer, f"{name}_full": full_panels(n, columns, isa)}
 
 
 def rows_times(
