@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,15 +47,31 @@ def _forest(seed: int, trees: int, levels: int) -> tuple[Array, ...]:
 
 
 @pytest.mark.parametrize("aggregation", list(Aggregation), ids=lambda a: a.name)
-@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64])
-def test_tree_ensembles_match_their_definition(aggregation: Aggregation, kind: type) -> None:
+@pytest.mark.parametrize(
+    ("kind", "numbers", "weights"),
+    [
+        (np.float32, np.float32, np.float32),
+        (np.int32, np.float32, np.float32),
+        (np.int64, np.float32, np.float32),
+        (np.float64, np.float64, np.float64),
+        (np.float64, np.float32, np.float32),
+        (np.float32, np.float64, np.float32),
+        (np.int32, np.float64, np.float64),
+        (np.float32, np.float32, np.float64),
+    ],
+)
+def test_tree_ensembles_match_their_definition(
+    aggregation: Aggregation, kind: type, numbers: type, weights: type
+) -> None:
     x = np.random.default_rng(3).integers(-3, 4, (41, FEATURES)).astype(kind)
-    if kind is np.float32:
+    if np.dtype(kind).kind == "f":
         x[::7, ::2] = np.nan
-        most = np.finfo(np.float32).max
+        most = np.finfo(kind).max
         x[1:5] = np.array([[np.inf], [-np.inf], [most], [-most]])
+        x[5:7] = np.nextafter(x[5:7], np.array([[-1], [1]], kind))
     for trees, levels in ((1, 1), (9, 4)):
-        parts = _forest(trees, trees, levels)
+        parts = [*_forest(trees, trees, levels)]
+        parts[3], parts[9] = parts[3].astype(numbers), parts[9].astype(weights) + weights(1e-9)
         graph, inputs = single(TreeEnsemble(OUTPUTS, aggregation), x, *parts, constant=range(1, 11))
         (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
         np.testing.assert_array_equal(found, expected)
@@ -80,6 +97,18 @@ def _steps(follows: Array) -> int | None:
     return None if made is None else int(made.steps.max())
 
 
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_leaves_with_one_vote_store_it(real: Any) -> None:
+    parts = [*_forest(2, 9, 4)]
+    leaves = len(parts[7]) - 1
+    weights = np.random.default_rng(0).normal(0, 1, leaves).astype(real)
+    parts[3], parts[7:] = parts[3].astype(real), [np.arange(leaves + 1), np.zeros(leaves, np.int64), weights]
+    x = np.random.default_rng(4).normal(0, 1, (41, FEATURES)).astype(real)
+    graph, inputs = single(TreeEnsemble(1), x, *parts, constant=range(1, 11))
+    (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_shared_subtree_is_stored_once() -> None:
     count = 30
     follows = np.append(np.arange(1, count), -1)
@@ -98,15 +127,17 @@ def test_a_shared_subtree_is_stored_once() -> None:
     assert found.tolist() == [[3]] * 40
 
 
-def test_nan_takes_the_branch_that_its_node_specifies() -> None:
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_nan_takes_the_branch_that_its_node_specifies(real: Any) -> None:
     """Every kind of test, with both branches for NaN, at and around its threshold."""
-    line = np.float32([-np.inf, -1, np.nextafter(np.float32(-1), 0), -0.0, 0.0, 1e-45, 1, np.inf, np.nan])
-    kinds = list(product(range(6), range(2), np.float32([-1, 0, 3.4028235e38])))
+    least = np.nextafter(real(0), real(1))
+    line = np.array([-np.inf, -1, np.nextafter(real(-1), real(0)), -0.0, 0.0, least, 1, np.inf, np.nan], real)
+    kinds = list(product(range(6), range(2), np.array([-1, 0, np.finfo(real).max], real)))
     tests, missing, numbers = (np.array(part) for part in zip(*kinds, strict=True))
     zeros, at = np.zeros(len(kinds), np.int64), np.arange(len(kinds))
     starts, votes = np.arange(2 * len(kinds) + 1), (2.0 ** np.arange(2)).astype(np.float32)
     targets, weights = np.repeat(at, 2), np.tile(votes, len(kinds))
-    nodes = (zeros, tests, missing, numbers.astype(np.float32), -1 - 2 * at, -2 - 2 * at)
+    nodes = (zeros, tests, missing, numbers.astype(real), -1 - 2 * at, -2 - 2 * at)
     x = np.tile(line, 3).reshape(-1, 1)
     graph, inputs = single(TreeEnsemble(len(kinds)), x, *nodes, at, starts, targets, weights, constant=range(1, 11))
     (expected,), (found,) = evaluated(graph, inputs), natively(graph, inputs, target("native"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import frozen
 
@@ -11,12 +13,17 @@ from onert_llvm.kernels.lookup.trees import CHILD, EXTRA, FEATURE, NUMBER, RECOR
 
 MOST_STEPS = 1 << 9
 """The longest path, in nodes. Trained trees usually have about ten."""
-_SIGN = np.int32(-(1 << 31))
+_WORDS: dict[np.dtype[Any], type[np.int32 | np.int64]] = {
+    np.dtype(np.float32): np.int32,
+    np.dtype(np.float64): np.int64,
+}
+"""The integers of the size of a number."""
 
 
 @frozen(eq=False)
 class Records:
-    """`nodes` int32 `[count, 4]`, `roots` as element offsets, and the most steps per tree and per `TREES` trees."""
+    """`nodes` int32 or int64 `[count, 4]`, `roots` as element offsets, and the most steps per tree and per `TREES`
+    trees."""
 
     nodes: Array
     roots: Array
@@ -44,7 +51,7 @@ def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
 
     Siblings are adjacent, and each tree is stored breadth-first. A subtree with several parents is stored once; the
     other parents lead to a record that redirects to it. `votes` are the values of leaves that have one each, otherwise
-    leaves hold their numbers.
+    leaves hold their numbers. Records have the precision of `parts["numbers"]`, and `votes` too.
     """
     nodes = _normalized_tests(parts)
     leaves = len(parts["starts"]) - 1
@@ -65,7 +72,7 @@ def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
     "Less than t" is "at most the float before t". "Greater" is "at most" with both sides negated, so that NaN follows
     `second`, whichever branch that is. "Equal" takes two nodes, and a third if NaN passes.
     """
-    tests, t = parts["tests"].astype(np.int64), parts["numbers"].astype(np.float32)
+    tests, t = parts["tests"].astype(np.int64), parts["numbers"]
     yes, no, missing = parts["yes"].astype(np.int64), parts["no"].astype(np.int64), parts["missing"] != 0
     features, count = parts["features"].astype(np.int64), len(tests)
     equal, unequal = (tests == kind.value for kind in (Test.EQUAL, Test.NOT_EQUAL))
@@ -80,7 +87,7 @@ def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
     less_last = last == one
     first, second = np.where(less_last, other, one), np.where(less_last, one, other)
     both = equal | unequal
-    above = np.where(np.isnan(at_most), np.float32(-np.inf), _next_float(at_most, np.inf))
+    above = np.where(np.isnan(at_most), t.dtype.type(-np.inf), _next_float(at_most, np.inf))
     numbers = np.where(both, t, np.where(less_last, -above, at_most))
     negated = less_last & ~both
     exact, asked = np.flatnonzero(both), np.flatnonzero(both & missing)
@@ -101,9 +108,11 @@ def _normalized_tests(parts: dict[str, Array]) -> _Nodes:
 
 
 def _next_float(numbers: Array, side: float) -> Array:
-    """The next float32 towards a side; beyond infinity NaN, which nothing is at most."""
+    """The next number towards a side; beyond infinity NaN, which nothing is at most."""
+    real = numbers.dtype.type
     with np.errstate(over="ignore"):
-        return np.where(numbers == side, np.float32(np.nan), np.nextafter(numbers, np.float32(side)))
+        found: Array = np.where(numbers == side, real(np.nan), np.nextafter(numbers, real(side)))
+    return found
 
 
 def _laid_out(nodes: _Nodes, roots: Array, leaf_values: Array) -> tuple[Array, Array]:
@@ -131,22 +140,25 @@ def _laid_out(nodes: _Nodes, roots: Array, leaf_values: Array) -> tuple[Array, A
     place[which[own]] = slots[own]
     # The children of the expanded nodes follow the roots, in the order of expansion.
     children = slots[len(roots) :: 2]
-    table = np.zeros((len(order), RECORD), np.int32)
+    word = _WORDS[nodes.numbers.dtype]
+    table: Array = np.zeros((len(order), RECORD), word)
     node = which[own]
     table[slots[own], FEATURE] = nodes.features[node]
-    table[slots[own], NUMBER] = nodes.numbers[node].view(np.int32)
+    table[slots[own], NUMBER] = nodes.numbers[node].view(word)
     table[slots[own], CHILD] = children
-    table[slots[own], EXTRA] = np.where(nodes.negated[node], _SIGN, 0)
-    table[slots[~own], NUMBER] = np.float32(np.nan).view(np.int32)
+    table[slots[own], EXTRA] = np.where(nodes.negated[node], np.iinfo(word).min, 0)
+    table[slots[~own], NUMBER] = _nan(table)
     leaf = which < 0
     table[slots[leaf], CHILD] = slots[leaf] - 1
-    table[slots[leaf], EXTRA] = (
-        leaf_values[-1 - which[leaf]].view(np.int32)
-        if leaf_values.dtype == np.float32
-        else leaf_values[-1 - which[leaf]]
-    )
+    found = leaf_values[-1 - which[leaf]]
+    table[slots[leaf], EXTRA] = found.view(word) if leaf_values.dtype.kind == "f" else found
     table[slots[leads_on], CHILD] = place[which[leads_on]] - 1
     return table, slots[: len(roots)]
+
+
+def _nan(table: Array) -> int:
+    """The number of a record that is no test, as an integer of the table."""
+    return int(np.array(np.nan, f"f{table.itemsize}").view(table.dtype))
 
 
 def _heights(table: Array) -> Array | None:
@@ -156,7 +168,7 @@ def _heights(table: Array) -> Array | None:
     """
     at = np.arange(len(table))
     second = table[:, CHILD].astype(np.int64) + 1
-    alone = table[:, NUMBER].view(np.int32) == np.float32(np.nan).view(np.int32)
+    alone = table[:, NUMBER] == _nan(table)
     first = np.where(alone, second, second - 1)
     settled = second == at
     heights: Array = np.zeros(len(table), np.int32)

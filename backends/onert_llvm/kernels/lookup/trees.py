@@ -8,11 +8,11 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Type, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 RECORD = 4
-"""32-bit elements of a node: its feature, its number, the position of its first child, and `EXTRA`."""
+"""Elements of a node, with 32 or 64 bits: its feature, its number, the position of its first child, and `EXTRA`."""
 FEATURE, NUMBER, CHILD, EXTRA = range(RECORD)
 """`EXTRA` of a leaf is its number or its only vote; of another node the bit that flips the feature's sign, or 0."""
 ROWS = 16
@@ -38,6 +38,8 @@ class WalkTrees(Value):
     Votes are accumulated in float64 in `sums[row, target]`: their sum, minimum ("min") or maximum ("max"), according to
     `join`; a target without votes has 0. With `mean` sums are divided by the number of trees. The votes of leaf n are
     those from `starts[n]` to the next; with `one` there is one target, and each leaf stores its only vote.
+
+    Numbers and votes are float32, float64 if `wide`; `out` is float64 if `wide_out`. Integers become float32.
     """
 
     kind: Kind
@@ -46,6 +48,18 @@ class WalkTrees(Value):
     one: bool = False
     join: str = "sum"
     mean: bool = False
+    wide: bool = False
+    wide_out: bool = False
+
+    @property
+    def word(self) -> Type:
+        """The type of a node's elements, as integers."""
+        return I64 if self.wide else I32
+
+    @property
+    def real(self) -> Type:
+        """The type of numbers and votes."""
+        return F64 if self.wide else F32
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -79,14 +93,15 @@ class WalkTrees(Value):
             self._sums(task, row)[target].store(k.const(F64, _STARTS[self.join]))
 
     def _finish(self, k: Kernel, task: Task, row: Val) -> None:
-        out = task.view("out", F32, self._targets(task), 1)[row]
+        result = F64 if self.wide_out else F32
+        out = task.view("out", result, self._targets(task), 1)[row]
         with k.loop(self._targets(task)) as target:
             total = self._sums(task, row)[target].load()
             if self.mean:
                 total = total / task.i64("trees").cast(F64)
             if self.join != "sum":
                 total = total.eq(_STARTS[self.join]).select(0.0, total)
-            out[target].store(total.cast(F32))
+            out[target].store(total.cast(result))
 
     def _x(self, task: Task, row: Val) -> View:
         return task.view("x", self.kind.memory, self.width, 1)[row]
@@ -123,23 +138,23 @@ class WalkTrees(Value):
         return [at.get() for at in places]
 
     def _step(self, task: Task, x: View, here: Val) -> Val:
-        node = task.view("nodes", I32, 1)[here]
+        node = task.view("nodes", self.word, 1)[here]
         value = x.after(node.after(FEATURE).load().cast(I64)).load()
-        value = value if self.kind.is_float else value.cast(F32)
+        value = (value if self.kind.is_float else value.cast(F32)).cast(self.real)
         if self.turned:
-            value = (value.bits(I32) ^ node.after(EXTRA).load()).bits(F32)
-        behind = (value <= node.after(NUMBER).load().bits(F32)).select(here.like(0), here.like(RECORD))
+            value = (value.bits(self.word) ^ node.after(EXTRA).load()).bits(self.real)
+        behind = (value <= node.after(NUMBER).load().bits(self.real)).select(here.like(0), here.like(RECORD))
         return node.after(CHILD).load().cast(I64) + behind
 
     def _vote(self, k: Kernel, task: Task, at: Val, sums: View) -> None:
-        extra = task.view("nodes", I32, 1)[at].after(EXTRA).load()
+        extra = task.view("nodes", self.word, 1)[at].after(EXTRA).load()
         if self.one:
-            self._join(sums[0], extra.bits(F32).cast(F64))
+            self._join(sums[0], extra.bits(self.real).cast(F64))
             return
         starts, leaf = task.view("starts", I64, 1), extra.cast(I64)
         with k.loop(starts[leaf + 1].load(), starts[leaf].load()) as vote:
             place = sums[task.view("targets", I32, 1)[vote].load().cast(I64)]
-            self._join(place, task.view("weights", F32, 1)[vote].load().cast(F64))
+            self._join(place, task.view("weights", self.real, 1)[vote].load().cast(F64))
 
     def _join(self, place: View, weight: Val) -> None:
         old = place.load()

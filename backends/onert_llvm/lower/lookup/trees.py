@@ -16,6 +16,7 @@ from onert_llvm.schedule.tree_records import MOST_STEPS, Records, records
 
 _JOINS = {Aggregation.MIN: "min", Aggregation.MAX: "max"}
 _PARTS = ("features", "tests", "missing", "numbers", "yes", "no", "roots", "starts", "targets", "weights")
+_REALS = (DType.FLOAT32, DType.FLOAT64)
 _STEP = 16
 """The number of multiplications that take as long as a step to the next node."""
 
@@ -23,15 +24,17 @@ _STEP = 16
 def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
     """Why this backend does not evaluate the trees; None if it does."""
     x, parts = types.input(0), [types.input(i) for i in range(1, 11)]
-    if x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64) or 0 in (*x.shape, op.outputs):
-        return "x is not a float32, int32 or int64 matrix, or there is nothing to compute"
+    if x.dtype not in (*_REALS, DType.INT32, DType.INT64) or 0 in (*x.shape, op.outputs):
+        return "x is not a float32, float64, int32 or int64 matrix, or there is nothing to compute"
     if any(p.value is None for p in parts):
         return "the trees are not constant"
-    given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}
-    if given["numbers"].dtype != np.float32 or np.isnan(given["numbers"]).any():
-        return "a threshold is neither a finite nor an infinite float32"
-    if given["weights"].dtype != np.float32 or not np.isfinite(given["weights"]).all():
-        return "a weight is not a finite float32"
+    if any(parts[_PARTS.index(name)].dtype not in _REALS for name in ("numbers", "weights")):
+        return "thresholds and weights are neither float32 nor float64"
+    given = _widened({name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}, x.dtype)
+    if np.isnan(given["numbers"]).any():
+        return "a threshold is not a number"
+    if not np.isfinite(given["weights"]).all():
+        return "a weight is not finite"
     if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):
         return "there are no trees, or too many"
     if _records(op, given) is None:
@@ -42,6 +45,13 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
 def _elements(value: Array | None) -> Array:
     assert value is not None
     return value
+
+
+def _widened(given: dict[str, Array], x: DType) -> dict[str, Array]:
+    """The parts of trees, with thresholds and weights in float64 if one of these or `x` is."""
+    reals = ("numbers", "weights")
+    wide = x is DType.FLOAT64 or any(given[name].dtype == np.float64 for name in reals)
+    return given | {name: given[name].astype(np.float64 if wide else np.float32, copy=False) for name in reals}
 
 
 def _alone(op: TreeEnsemble, given: dict[str, Array]) -> bool:
@@ -58,7 +68,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     at, operation, op = lowering.single(operations, TreeEnsemble)
     x, *parts = operation.used
     rows, width = lowering.shape(x)
-    given = {name: lowering.elements(part) for name, part in zip(_PARTS, parts, strict=True)}
+    dtype = lowering.type(x).dtype
+    given = _widened({name: lowering.elements(part) for name, part in zip(_PARTS, parts, strict=True)}, dtype)
     made, one = _records(op, given), _alone(op, given)
     assert made is not None
     (sums,) = lowering.scratch(rows * op.outputs * 8)
@@ -66,10 +77,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if not one:
         arrays["starts"] = given["starts"].astype(np.int64)
         arrays["targets"] = given["targets"].astype(np.int32)
-        arrays["weights"] = given["weights"].astype(np.float32)
+        arrays["weights"] = given["weights"]
     slots: dict[str, Slot] = {n: lowering.constant(np.ascontiguousarray(values)) for n, values in arrays.items()}
     slots |= {"sums": sums.pointer, "rows": rows, "outputs": op.outputs, "trees": len(made.roots)}
-    kind, mean = KINDS[lowering.type(x).dtype], op.aggregation is Aggregation.AVERAGE
-    walk = WalkTrees(kind, width, made.negated, one, _JOINS.get(op.aggregation, "sum"), mean)
+    mean, wide = op.aggregation is Aggregation.AVERAGE, given["numbers"].dtype == np.float64
+    wide_out = lowering.type(operation.outputs[0]).dtype is DType.FLOAT64
+    walk = WalkTrees(KINDS[dtype], width, made.negated, one, _JOINS.get(op.aggregation, "sum"), mean, wide, wide_out)
     work = _STEP * rows * int(made.steps.sum())
     lowering.run(at, walk, -(-rows // ROWS), {"x": x}, {"out": operation.outputs[0]}, slots, work, (sums,))
