@@ -12,7 +12,7 @@ from onert.compiler.rewrite.effects import operation_effect, subgraph_effects
 from onert.ir import Effect, ModelError, Operand, Operation, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.rest import Rest
-from onert.ir.ops.custom import Python
+from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.shape import static
@@ -23,6 +23,9 @@ from .options import Options
 from .pipeline import CUT
 
 Places = Mapping[int, Sequence[Operation]]
+
+_STAYING = Python | Unsupported
+"""Operations that stay in the entry like those with effects; unsupported ones, so that all are reported at once."""
 
 
 @frozen
@@ -106,7 +109,7 @@ def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places
     last = 0  # the place of the last operation with effects; the next must follow it
     for operation in graph.operations:
         place = max((after.get(i, 0) for i in operation.used), default=0)
-        has_effect = operation_effect(operation, effects) is not Effect.NONE or isinstance(operation.op, Python)
+        has_effect = operation_effect(operation, effects) is not Effect.NONE or isinstance(operation.op, _STAYING)
         objects = any(graph.type(i).dtype.is_handle for i in (*operation.used, *operation.outputs))
         if has_effect:
             place = last = max(place, last)

@@ -269,6 +269,28 @@ def test_placeholder_results_of_a_custom_operator_are_of_unknown_shape(monkeypat
     np.testing.assert_array_equal(_by_arrays(model.done(), [given]), expected)
 
 
+def test_scalar_results_of_custom_operators_are_of_unknown_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Converters declare results without a known shape as scalars. Every missing operator is reported, also those that
+    follow such a result; with functions for them the model runs."""
+    model = Model()
+    graph = model.graph()
+    x = graph.input(F32, (2, 4))
+    first, y, last = (graph.tensor(F32, ()) for _ in range(3))
+    graph.operator("Double", [x], [first], custom=b"\0")
+    graph.operator("FULLY_CONNECTED", [first, graph.constant(floats(3, 4))], [y], ("FullyConnectedOptions", {}))
+    graph.operator("Negated", [y], [last], custom=b"\0")
+    graph.outputs(last)
+    data = model.done()
+    with pytest.raises(CompileError, match=r"2 operations have no backend .* 0 Double: .* operation 2 Negated: "):
+        onert.compile(onert.load(data))
+    for name, function in (("Double", lambda x: np.concatenate([x, x])), ("Negated", np.negative)):
+        monkeypatch.setitem(CUSTOM_OPS, name, None)
+        onert.custom_op(name)(lambda x, *, options, function=function: function(x))
+    given = floats(2, 4)
+    expected = -(np.concatenate([given, given]) @ floats(3, 4).T)
+    np.testing.assert_array_equal(_by_arrays(data, [given]), expected)
+
+
 def test_a_placeholder_shape_that_the_operations_accept_is_used() -> None:
     """A model whose operations accept the file's shapes runs with them, and with the shapes of other arrays."""
     trial = Trial("", ((-1, -1),), _chain("ABS", ("AbsOptions", {})), (floats(2, 3),))

@@ -11,6 +11,7 @@ from onert.frontend.tflite_schema.table.builtins import BUILTINS
 from onert.frontend.tflite_schema.table.importer import Importer, Operator
 from onert.ir import ModelError, Op, Operand, TensorType
 from onert.ir.ops.custom import Python, Unsupported
+from onert.ir.types import unranked
 from onert.ir.value import Value
 
 from .custom_ops import CUSTOM_OPS
@@ -76,11 +77,17 @@ def read_operator(
         _intermediates(table, operands),
     )
     if code.custom and code.name in CUSTOM_OPS:
-        return Python(code.name, CUSTOM_OPS[code.name], operator.custom_options, operator.outputs)
+        results = tuple(_or_unranked(result) for result in operator.outputs)
+        return Python(code.name, CUSTOM_OPS[code.name], operator.custom_options, results)
     importer: Importer | None = (CUSTOM if code.custom else TABLE).get(code.name)
     if importer is None:
-        return Unsupported(code.name, operator.outputs)
+        return Unsupported(code.name, tuple(_or_unranked(result) for result in operator.outputs))
     return importer(operator)
+
+
+def _or_unranked(result: TensorType) -> TensorType:
+    """The type of a custom operator's result, which converters declare a scalar if they do not know its shape."""
+    return result if result.rank else unranked(result.dtype, result.quantization)
 
 
 def _declared(operand: Operand) -> TensorType:
