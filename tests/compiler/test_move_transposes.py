@@ -205,6 +205,17 @@ def test_residuals_diamonds_and_concatenated_branches_need_no_transpose() -> Non
     assert not any(shape == (1, 8, 6, 8) for shape in moved(after))
 
 
+@pytest.mark.parametrize("kind", [UnaryKind.RELU, UnaryKind.LOGISTIC])
+def test_an_activation_before_an_output_stays_next_to_its_layer(kind: UnaryKind) -> None:
+    """No bytes are saved, but the two can be fused."""
+    b = Builder()
+    x = convolved(b, image(b), 8)
+    y = b.add(Binary(BinaryKind.MUL), x, b.add(Unary(kind), x)) if kind is UnaryKind.LOGISTIC else b.add(Unary(kind), x)
+    after = transposes(b.subgraph([y]))
+    assert isinstance(after.operations[-1].op, Transpose)
+    assert not any(isinstance(o.op, Unary) for o in after.operations) or kind is UnaryKind.LOGISTIC
+
+
 def test_a_squeeze_and_excite_gate_needs_no_transpose() -> None:
     b = Builder()
     x = convolved(b, image(b), 8)

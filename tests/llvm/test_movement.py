@@ -52,6 +52,8 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), (2, 6, 4, 4), (_ints(0, 2, 3, 1),)),
     (Transpose(), (1, 128, 4, 32), (_ints(0, 2, 3, 1),)),
     (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
+    (Transpose(), (1, 9, 70, 83), (_ints(0, 2, 3, 1),)),  # more rows, which are written one after the other
+    (Transpose(), (83, 70), (_ints(1, 0),)),
     (Transpose(), (7,), (_ints(0),)),
     (Transpose(), (5, 2, 19), (_ints(0, 2, 1),)),  # few rows are interleaved
     (Transpose(), (4, 3, 33), (_ints(0, 2, 1),)),

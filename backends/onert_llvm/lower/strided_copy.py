@@ -17,6 +17,7 @@ from onert_llvm.command.command import Access, Area, Pointer, Slot, most_pieces
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
 from onert_llvm.schedule.cost_model import guard
 from onert_llvm.target.isa import Isa
+from onert_llvm.target.machines import machine
 
 from .command_builder import Lowering
 from .strided_view import StridedView
@@ -29,6 +30,9 @@ _MOST_SQUARE = 16
 
 _MOST_WAYS = 8
 """The most rows that are interleaved in registers."""
+
+_FEW_ROWS = 64
+"""The most rows for which writing a line of each in turn may be faster than writing some of them in sequence."""
 
 _PIECE = 1 << 14
 """The most bytes that a work tile moves, if a box can be divided like that."""
@@ -165,7 +169,16 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
-    lowering.emit(copy.at, Move(core, unit, len(outer), square, ways), slots, tiles, copy.reads, (), accesses=touched)
+    by_width = core is Core.ACROSS and _is_by_width(hint(rows.size), hint(width.size) * unit, lowering.isa)
+    lowering.emit(
+        copy.at, Move(core, unit, len(outer), square, ways, by_width), slots, tiles, copy.reads, (), accesses=touched
+    )
+
+
+def _is_by_width(rows: int, width: int, isa: Isa) -> bool:
+    """Whether to transpose `rows` of `width` bytes along the width: not the few rows of a box that stays in the
+    second-level cache, where reading in sequence is faster."""
+    return rows > _FEW_ROWS or 2 * rows * width > 2 * machine(isa).second_cache
 
 
 def _cut(lowering: Lowering, copy: _Copy) -> None:

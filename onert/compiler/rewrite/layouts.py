@@ -21,9 +21,11 @@ from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, 
 
 UNKNOWN = 32
 """The assumed size of an unknown dimension."""
-_MOVE = 1
-_BYTE = 1 << 24
-"""Costs: moved bytes count first, then the number of transposes."""
+_APART = 1
+_MOVE = 1 << 4
+_BYTE = 1 << 28
+"""Costs: moved bytes count first, then the number of transposes, then how often one separates an operation from a
+layer before it that it could be fused with."""
 _SWEEPS = 8
 """The most iterations over all roots: real graphs settle in two or three."""
 
@@ -171,7 +173,13 @@ class Layouts:
             return 0
         first = self.produced_order(root, layouts)
         required = {self.required_order(use, layouts) for use in uses}
-        return sum(self._move(root, first, then) for then in required if not self.free(root, first, then))
+        moves = sum(self._move(root, first, then) for then in required if not self.free(root, first, then))
+        return moves + _APART if moves and self._is_followed(root, uses) else moves
+
+    def _is_followed(self, root: int, uses: list[Use]) -> bool:
+        """Whether a layer's result is read only by operations that could be fused with it."""
+        layer = root in self.subgraph.definitions and root not in self.producer
+        return layer and all(use.movable is not None for use in uses)
 
     def _move(self, root: int, first: Order, then: Order) -> int:
         """The cost of a transpose, or of a reshape if no element moves."""

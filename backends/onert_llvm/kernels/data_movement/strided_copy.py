@@ -17,6 +17,10 @@ _SHORT = 16
 """The bytes of the pieces in which runs shorter than a register are copied."""
 
 
+_AHEAD = 4
+"""The squares by which lines of targets are fetched before they are written: processors predict few such streams."""
+
+
 class Core(Enum):
     """What the two innermost loops of a box do.
 
@@ -41,8 +45,9 @@ class Move(Value):
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are positions along the outer axes (`size0`,
     ...; their strides are `source0`, `target0`, ...). `ACROSS` needs elements of at most 4 bytes; it transposes squares
     of `square` elements a side, a power of two and at most a register, and both rows and width are at least as many.
-    `WEAVE` and `UNWEAVE` have the same element limit: `square` is how many elements of a register they move, at most
-    the number of rows, and `ways` is the width.
+    With `by_width` one follows another along the width, so that targets are written in sequence; without, along the
+    rows, so that sources are read in sequence. `WEAVE` and `UNWEAVE` have the same element limit: `square` is how many
+    elements of a register they move, at most the number of rows, and `ways` is the width.
     """
 
     core: Core
@@ -50,6 +55,7 @@ class Move(Value):
     rank: int
     square: int = 0
     ways: int = 0
+    by_width: bool = False
 
     @property
     def name(self) -> str:
@@ -143,12 +149,21 @@ def _bytes(element: Type) -> int:
 
 def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, how: Move) -> None:
     """Transpose squares in registers; the last ones overlap the previous ones."""
-    lanes, (element, _) = how.square, ELEMENTS[how.unit]
-    with k.loop(width, step=lanes, nonempty=True) as wide, k.loop(rows, step=lanes, nonempty=True) as down:
-        w, r = wide.min(width - lanes), down.min(rows - lanes)
-        taken = [k.view(source[r, w + i].address, element, 1)[0].load(lanes) for i in range(lanes)]
-        for i, column in enumerate(transposed(taken)):
-            k.view(target[r + i, w].address, element, 1)[0].store(column)
+    lanes = how.square
+    outer, inner = (rows, width) if how.by_width else (width, rows)
+    with k.loop(outer, step=lanes, nonempty=True) as slow, k.loop(inner, step=lanes, nonempty=True) as fast:
+        down, wide = (slow, fast) if how.by_width else (fast, slow)
+        _square(k, source, target, (down.min(rows - lanes), wide.min(width - lanes)), how)
+
+
+def _square(k: Kernel, source: View, target: View, at: tuple[Val, Val], how: Move) -> None:
+    """Transpose the square at a row and a position in it."""
+    lanes, (element, _), (row, wide) = how.square, ELEMENTS[how.unit], at
+    taken = [k.view(source[row, wide + i].address, element, 1)[0].load(lanes) for i in range(lanes)]
+    for i, column in enumerate(transposed(taken)):
+        if how.by_width:
+            k.prefetch(target[row + i, wide + _AHEAD * lanes])
+        k.view(target[row + i, wide].address, element, 1)[0].store(column)
 
 
 def _in_turn(k: Kernel, source: View, target: View, rows: Val, how: Move) -> None:
