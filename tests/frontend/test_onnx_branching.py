@@ -56,7 +56,18 @@ def test_ranks_are_known_after_a_branch_that_is_always_taken(once: Any) -> None:
     assert y.tolist() == ([6] if once else [2, 6])
 
 
-def test_a_squeeze_without_axes_of_two_dynamic_dimensions_is_refused_with_the_place() -> None:
-    text = DROPPED.replace("float[n, 1, 3] x", "float[n, k, 3] x")
-    with pytest.raises(onert.ModelError, match=r"node 0 Squeeze: .* expected at most one unknown dimension"):
+def test_several_dynamic_dimensions_are_squeezed_exactly_when_they_are_1() -> None:
+    text = "agraph (float[n, k, 3] x) => (float[m] y) { z = Squeeze (x)\n y = Neg (z) }"
+    content = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}').SerializeToString()
+    session = onert.InferenceSession(content)
+    for n, k in ((4, 2), (1, 2), (4, 1), (1, 1), (4, 0), (4, 2)):
+        x = np.arange(n * k * 3, dtype=np.float32).reshape(n, k, 3)
+        (y,) = session.run(None, {"x": x})
+        assert y.shape == x.squeeze().shape
+        assert (y == -x.squeeze()).all()
+
+
+def test_a_squeeze_without_axes_of_too_many_dynamic_dimensions_is_refused_with_the_place() -> None:
+    text = DROPPED.replace("float[n, 1, 3] x", "float[n, k, l, m] x")
+    with pytest.raises(onert.ModelError, match=r"node 0 Squeeze: .* expected at most 3 unknown dimensions"):
         onert.load(onnx.parser.parse_model(text).SerializeToString())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -16,6 +16,7 @@ from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
 from .node import (
+    Branch,
     EnclosingGraph,
     Fork,
     Node,
@@ -132,10 +133,12 @@ class Scope:
     ) -> tuple[Value, ...]:
         """Branches that each include all following nodes, because within one branch the ranks are known."""
 
-        def builder(branch: Graph | Callable[[Draft], tuple[int, ...]]) -> BranchBuilder:
+        def builder(branch: Graph | Branch) -> BranchBuilder:
             def build(scope: EnclosingGraph) -> tuple[Value, ...]:
                 assert isinstance(scope, Scope)
                 made = scope.inline(branch, ()) if isinstance(branch, Graph) else branch(scope.draft)
+                if isinstance(made, Fork):
+                    return scope._fork(made, node, rest, outputs)
                 for name, value in zip(node.outputs, made, strict=True):
                     if name:
                         scope.bind(name, value)

@@ -48,11 +48,16 @@ class Optional_:  # noqa: N801
 class Fork:
     """Branches whose results differ in rank: what follows is built once inside each branch.
 
-    A branch is a graph, or a function that adds operations to the draft of a subgraph.
+    A branch is a graph, or a function that adds operations to the draft of a subgraph, and returns their results or
+    another fork.
     """
 
     condition: int
-    branches: tuple[Graph | Callable[[Draft], tuple[int, ...]], ...]
+    branches: tuple[Graph | Branch, ...]
+
+
+Branch = Callable[[Draft], "tuple[int, ...] | Fork"]
+"""A branch of a fork."""
 
 
 @frozen(eq=False)

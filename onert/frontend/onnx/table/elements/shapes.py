@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from onert.frontend.onnx.building import (
 )
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.expression import Expression
-from onert.frontend.onnx.node import Fork, Importer, Node
+from onert.frontend.onnx.node import Branch, Fork, Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill, Range, Where
@@ -136,6 +136,10 @@ def _dynamic_axis_count(node: Node) -> int | None:
     return count
 
 
+_MOST_OPEN = 3
+"""The most dimensions known only at run time: all that follows is built for every combination."""
+
+
 def _squeeze(node: Node) -> int | Fork:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
@@ -146,25 +150,28 @@ def _squeeze(node: Node) -> int | Fork:
         shape = d.type(x).shape
         axes = tuple(i for i, s in enumerate(shape) if s == 1)
         open_ = [i for i, s in enumerate(shape) if s is None]
-        if len(open_) > 1:
-            raise ModelError(f"has input {d.type(x)} and no axes, expected at most one unknown dimension")
+        if len(open_) > _MOST_OPEN:
+            raise ModelError(f"has input {d.type(x)} and no axes, expected at most {_MOST_OPEN} unknown dimensions")
         if open_:
-            return _fork_on_size(d, x, axes, open_[0])
+            return _fork_on_sizes(d, x, axes, open_)
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
 
 
-def _fork_on_size(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
-    """Squeeze all dimensions of 1, where one dimension is known only at run time."""
-    one = d.add(Comparison(ComparisonKind.EQUAL), dimension(d, x, open_), ints(d, [1]))
+def _fork_on_sizes(d: Draft, x: int, axes: Sequence[int], open_: Sequence[int]) -> Fork:
+    """Squeeze the `axes`, and those of the `open_` ones, known only at run time, that are 1."""
+    first, *others = open_
+    one = d.add(Comparison(ComparisonKind.EQUAL), dimension(d, x, first), ints(d, [1]))
 
-    def without(gone: tuple[int, ...]) -> Callable[[Draft], tuple[int, ...]]:
-        def made(inner: Draft) -> tuple[int, ...]:
+    def without(gone: Sequence[int]) -> Branch:
+        def made(inner: Draft) -> tuple[int, ...] | Fork:
             given = capture(d, inner, x)
-            return (inner.add(Squeeze(gone), given) if gone else given,)
+            if others:
+                return _fork_on_sizes(inner, given, gone, others)
+            return (inner.add(Squeeze(tuple(sorted(gone))), given) if gone else given,)
 
         return made
 
-    return Fork(d.add(Reshape(()), one), (without(tuple(sorted((*axes, open_)))), without(axes)))
+    return Fork(d.add(Reshape(()), one), (without((*axes, first)), without(axes)))
 
 
 def without_axes(d: Draft, x: int, axes: int) -> int:
