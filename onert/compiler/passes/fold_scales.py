@@ -60,7 +60,7 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
     while True:
         edit, touched = Edit(subgraph), set[int]()
         for at, operation in enumerate(subgraph.operations):
-            if type(operation.op) in _LAYERS and at not in touched and not _is_exact(subgraph, operation):
+            if type(operation.op) in _LAYERS and at not in touched:
                 touched |= _fold_into_producer(edit, at, operation, touched) or _fold_into_consumer(
                     edit, at, operation, touched
                 )
@@ -131,7 +131,7 @@ def _fold_into_producer(edit: Edit, at: int, operation: Operation, touched: set[
     first = follower.inputs[0] == result
     vector = _vector(subgraph, follower.inputs[1 if first else 0], result, weight.shape[layer.outputs])
     scale = None if vector is None else _scaled(follower.op.kind, vector, first)
-    if scale is None:
+    if scale is None or _is_exact(subgraph, operation):  # a look at all weights, so it comes last
         return set()
     factor, summand = scale
     shape = [1] * weight.ndim
@@ -179,7 +179,7 @@ def _fold_into_consumer(edit: Edit, at: int, operation: Operation, touched: set[
     source, other = before.used if first else before.used[::-1]
     vector = _vector(subgraph, other, source, count)
     scale = None if vector is None else _scaled(before.op.kind, vector, first)
-    if scale is None or subgraph.type(source) != subgraph.type(x):
+    if scale is None or subgraph.type(source) != subgraph.type(x) or _is_exact(subgraph, operation):
         return set()
     factor, summand = scale
     shape = [1] * weight.ndim
