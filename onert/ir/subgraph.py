@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -78,6 +79,12 @@ class Subgraph(Value):
             for operand in dict.fromkeys(operation.used):
                 found.setdefault(operand, []).append(at)
         return {operand: tuple(users) for operand, users in found.items()}
+
+    @cached
+    def repeated(self) -> frozenset[int]:
+        """Operands that some operation reads more than once."""
+        several = [inputs for inputs in (o.used for o in self.operations) if len(set(inputs)) < len(inputs)]
+        return frozenset(i for inputs in several for i, times in Counter(inputs).items() if times > 1)
 
     @cached
     def kept(self) -> frozenset[int]:

@@ -155,7 +155,7 @@ def only_user(subgraph: Subgraph, operand: int) -> int | None:
     users = subgraph.uses.get(operand, ())
     if len(users) != 1 or operand in subgraph.kept:
         return None
-    return users[0] if subgraph.operations[users[0]].used.count(operand) == 1 else None
+    return None if operand in subgraph.repeated else users[0]
 
 
 def definer(subgraph: Subgraph, operand: int | None) -> Operation | None:

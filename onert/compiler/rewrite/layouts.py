@@ -296,29 +296,36 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
     If sizes are symbolic, the costs of their current lengths decide: results are the same for any orders.
     """
     improved = False
+    failed: set[tuple[int, Order]] = set()
     for _ in range(_SWEEPS):
         before = dict(layouts.layout)
         for root in layouts.uses:  # not sorted by cost, which may depend on lengths
-            changes, used = _better(layouts, root, steps)
+            changes, used = _better(layouts, root, steps, failed)
             steps -= used
-            layouts.layout.update(changes)
+            if changes:
+                layouts.layout.update(changes)
+                failed.clear()
         if layouts.layout == before:
             break
         improved = True
     return improved
 
 
-def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], int]:
-    """The first orders found that lower the cost at a root (empty if there are none), and the steps used."""
+def _better(layouts: Layouts, root: int, steps: int, failed: set[tuple[int, Order]]) -> tuple[dict[int, Order], int]:
+    """The first orders found that lower the cost at a root (empty if there are none), and the steps used. Seeds that
+    `failed` are not tried again, and added to."""
     if steps <= 0 or not hint(layouts.cost(root, {})):
         return {}, 0
     used = 0
     for at, order in _seeds(layouts, root):
+        if (at, order) in failed:
+            continue
         changes, more = _spread(layouts, at, order, steps - used)
         used += more + 1
         changes, gain = _trimmed(layouts, changes)
         if hint(gain) < 0:
             return changes, used
+        failed.add((at, order))
     return {}, used
 
 
