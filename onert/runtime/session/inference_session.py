@@ -75,6 +75,7 @@ class InferenceSession:
         ends = self._ends()
         self._inputs = {end.name: end for end in ends.inputs}
         self._outputs = {end.name: end for end in ends.outputs}
+        self._all_outputs = tuple(self._outputs)
         self._interface = ends
         self._plain = {end.name: plain for end in ends.inputs if (plain := self._plain_type(end)) is not None}
         """For each input that takes arrays as they are: its element type, rank, and fixed dimensions by axis."""
@@ -172,9 +173,11 @@ class InferenceSession:
             self._idle.append(execution)
         return [self.taken(name, results[name]) for name in wanted]
 
-    def require_outputs(self, names: Sequence[str] | None) -> list[str]:
+    def require_outputs(self, names: Sequence[str] | None) -> Sequence[str]:
         """The names of the requested outputs, or of all. Raises InvalidArgument if one is unknown."""
-        wanted = list(self._outputs) if not names else list(names)
+        if not names:
+            return self._all_outputs
+        wanted = list(names)
         unknown = [name for name in wanted if name not in self._outputs]
         if unknown:
             raise InvalidArgument(f"there is no output {unknown[0]!r}, expected one of {', '.join(self._outputs)}")
