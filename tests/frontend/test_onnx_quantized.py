@@ -160,23 +160,36 @@ def test_a_quantised_grouped_convolution_accumulates_integers_exactly(channels: 
 
 @pytest.mark.parametrize("given", [False, True], ids=["known", "given"])
 @pytest.mark.parametrize(
-    ("channels", "groups", "zeros"),
-    [(6, 1, 0), (6, 1, 128), (150, 1, 128), (150, 1, None), (40, 4, 128), (8, 8, 0), (8, 8, None), (400, 2, 128)],
+    ("channels", "groups", "zeros", "size", "stride"),
+    [
+        (6, 1, 0, 3, 1),
+        (6, 1, 128, 3, 1),
+        (150, 1, 128, 3, 1),
+        (150, 1, None, 3, 1),
+        (40, 4, 128, 3, 1),
+        (8, 8, 0, 3, 1),
+        (8, 8, None, 3, 1),
+        (400, 2, 128, 3, 1),
+        (9, 1, 0, 3, 2),
+        (9, 1, 77, 1, 1),
+        (9, 1, 77, 1, 2),
+    ],
 )
 @pytest.mark.parametrize("spatial", [(6, 5), (9,)], ids=["plane", "line"])
 def test_a_conv_integer_is_exact_and_native(
-    channels: int, groups: int, zeros: int | None, spatial: tuple[int, ...], *, given: bool
+    channels: int, groups: int, zeros: int | None, size: int, stride: int, spatial: tuple[int, ...], *, given: bool
 ) -> None:
     """For any number of products, even of the largest values; with one zero point or one per filter, and with an input
     zero point that is constant or known only at run time.
     """
-    weights = _draw(np.uint8, 4, 8, channels // groups, *(3 for _ in spatial))
+    weights = _draw(np.uint8, 4, 8, channels // groups, *(size for _ in spatial))
     weights[0], x = 255, _draw(np.uint8, 6, 1, channels, *spatial)
     x[0, :, :4] = 255
     wz = np.arange(124, 132, dtype=np.uint8) if zeros is None else np.array(zeros, np.uint8)
     weights = np.clip(weights, wz.max(), 251) if zeros is None else weights
-    pads = [1, *(0 for _ in spatial[1:]), *(1 for _ in spatial)]
-    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], group=groups, pads=pads)
+    how: dict[str, Any] = {"group": groups, "strides": [stride for _ in spatial]}
+    how["pads"] = [1, *(0 for _ in spatial[1:]), *(1 for _ in spatial)]
+    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], **how)
     inputs: dict[str, Array] = {"x": x, "z": np.array(2, np.uint8)}
     constants: dict[str, Array] = {"w": weights, "wz": wz}
     if not given:
@@ -185,7 +198,7 @@ def test_a_conv_integer_is_exact_and_native(
     program = onert.compile(onert.load(model.SerializeToString()))
     assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
     (found,) = onert.Execution(program).run(inputs).values()
-    whole = helper.make_node("Conv", ["f", "v"], ["y"], group=groups, pads=pads)
+    whole = helper.make_node("Conv", ["f", "v"], ["y"], **how)
     real = {
         "f": x.astype(np.float64) - 2,
         "v": weights.astype(np.float64) - wz.reshape(-1, *(1 for _ in (0, *spatial))),

@@ -24,9 +24,10 @@ ROWS = "onert_llvm.lower.reduction.fused_row_reductions"
 ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
+MOST_READ = 6
 MOST_TERMS = 64
-"""Limits of one kernel: operations, tensors that it reads besides the first, and operands of all its operations. The
-last exceeds the second if a tensor is added many times; a kernel's tree is as deep."""
+"""Limits of one kernel: operations; matrices that an epilogue reads besides the first, and tensors that a chain reads;
+and operands of all its operations, which are more if a tensor is added many times; a kernel's tree is as deep."""
 
 
 @define
@@ -195,7 +196,7 @@ def _merge_groups(
             continue
         others, terms = (group.others | other.others) - {source}, group.terms + other.terms
         count = len(group.operations) + len(other.operations)
-        if len(others) > MOST_MATRICES + 2 or terms > MOST_TERMS or count > MOST_FUSED:
+        if len(others) > MOST_READ or terms > MOST_TERMS or count > MOST_FUSED:
             continue
         group.operations = sorted((*group.operations, *other.operations), key=position.__getitem__)
         group.others, group.terms = others, terms
@@ -251,7 +252,7 @@ def _outside_reads(
     read = {i for i in others if not _is_number(subgraph, i)}
     if (
         any(are_broadcast(subgraph.type(i).shape, types.output.shape) for i in own)
-        or len({*group.others, *more, *read}) > MOST_MATRICES + 2
+        or len({*group.others, *more, *read}) > (MOST_MATRICES + 2 if group.anchored else MOST_READ)
         or terms > MOST_TERMS
         or (group.anchored and not _fits(subgraph, group, operation, sorted(others)))
         or (isinstance(operation.op, PRelu) and (operation.inputs[0] not in inside or operation.inputs[1] in inside))

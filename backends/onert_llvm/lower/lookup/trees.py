@@ -32,7 +32,7 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
         return "thresholds and weights are neither float32 nor float64"
     given = _widened({name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}, x.dtype)
     if np.isnan(given["numbers"]).any():
-        return "a threshold is not a number"
+        return "a threshold is neither finite nor infinite"
     if not np.isfinite(given["weights"]).all():
         return "a weight is not finite"
     if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.frontend.onnx.building import binary, cast, to_channels_first, to_channels_last, transpose
+from onert.frontend.onnx.building import binary, cast, ints, to_channels_first, to_channels_last, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.table.elements.movement import padded, split
 from onert.ir import Array, DType, Quantization
@@ -15,6 +15,7 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.value import Value
 
 from .windows import Windows
@@ -78,14 +79,14 @@ def _convolve_dense(d: Draft, image: int, filters: Array, over: Windows, zero: i
     """The sums over all channels of bytes minus a zero point, channels last: float32 if exact, otherwise int32.
 
     Filters outside the int8 range are shifted, each by one number, whose product with the sum of all elements of a
-    window is added afterwards.
+    window is added afterwards. None if a channel's products exceed the exact range of float32, or such a sum.
     """
     flat = filters.reshape(len(filters), -1)
     low, high = flat.min(axis=1), flat.max(axis=1)
     less = np.where((low < -128) | (high > 127), (low + high + 1) // 2, 0)
     stored = filters - less.reshape(-1, 1, 1, 1)
-    if less.any():
-        stored = np.concatenate([stored, np.ones_like(stored[:1])])
+    if less.any() and 255 * flat.shape[1] > MAX_EXACT_FLOAT32:
+        return None
     sizes = _sizes(255 * np.abs(stored).sum(axis=(2, 3), dtype=np.int64))
     if sizes is None:
         return None
@@ -97,9 +98,23 @@ def _convolve_dense(d: Draft, image: int, filters: Array, over: Windows, zero: i
         total = binary(d, BinaryKind.ADD, cast(d, total, DType.INT32), cast(d, more, DType.INT32))
     if not less.any():
         return total
-    products, windows = split(d, cast(d, total, DType.INT32), [len(filters), 1], 3)
+    windows = cast(d, _window_sums(d, image, filters.shape[1:], over, zero), DType.INT32)
     added = binary(d, BinaryKind.MUL, windows, d.constant(less.astype(np.int32)))
-    return binary(d, BinaryKind.ADD, products, added)
+    return binary(d, BinaryKind.ADD, cast(d, total, DType.INT32), added)
+
+
+def _window_sums(d: Draft, image: int, window: tuple[int, ...], over: Windows, zero: int) -> int:
+    """The sums of all channels of bytes minus a zero point in a window [channels, height, width], as exact float32."""
+    channels, *kernel = window
+    sums = d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, image, DType.FLOAT32), ints(d, [3]))
+    if zero:
+        sums = binary(d, BinaryKind.SUB, sums, d.constant(float(zero * channels), DType.FLOAT32))
+    if kernel == [1, 1] and over.strides == (1, 1) and not any(map(any, over.margins)):
+        return sums
+    sums, padding = over.apply(d, sums, 2)
+    steps, apart = over.strides, over.dilations
+    op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1])
+    return d.add(op, sums, d.constant(np.ones((1, *kernel, 1), np.float32)))
 
 
 def _sizes(most: Array) -> list[int] | None:
