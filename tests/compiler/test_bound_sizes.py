@@ -156,6 +156,17 @@ FOLLOWING: dict[str, Follow] = {
     "divided by them": lambda b, x, p: b.add(
         Binary(BinaryKind.DIV), b.constant(np.int64(12)), b.add(Binary(BinaryKind.ADD), p, b.constant(np.int64(1)))
     ),
+    "divided by what they select": lambda b, x, p: b.add(
+        Binary(BinaryKind.DIV),
+        b.constant(np.int64(12)),
+        b.add(
+            Cast(DType.INT64),
+            b.add(
+                Unary(UnaryKind.RELU),
+                b.add(Binary(BinaryKind.MUL), b.add(GatherNd(), x, p), b.constant(np.float32(30))),
+            ),
+        ),
+    ),
     "the first": lambda b, x, p: b.add(
         StridedSlice(begin_mask=3, end_mask=2), p, _int(b, 0, 0), _int(b, 3, 0), _int(b, 1, 1)
     ),

@@ -325,6 +325,15 @@ def test_the_most_recently_used_recipes_are_kept() -> None:
     assert made.compiled == len(lengths) + 1
 
 
+def test_recipes_that_serve_other_lengths_are_not_given_up() -> None:
+    """Each structure needs a recipe of its own, and earlier ones are used between two new ones."""
+    made = CountingRecipes(lambda n: (n, (0,) * (n % 10)))
+    for structure in range(MOST_UNUSED + 3):
+        for length in (100 + structure, 110 + structure, 100):
+            assert made(length) == (length, (0,) * (length % 10))
+    assert made.compiled == MOST_UNUSED + 3
+
+
 def test_each_part_of_a_value_is_computed_from_its_own_number() -> None:
     made = CountingRecipes(lambda n: {"a": (n, 2 * n, "x"), "b": [n + 1, (n - 1, None)]})
     for length in (8, 9):
