@@ -23,7 +23,7 @@ _WORDS = 8
 """64-bit words in a cache line."""
 
 _PATIENCE = 64
-"""How often a thread looks whether a part is done before it computes the part, if no thread has begun it."""
+"""How often a thread finds a part unfinished before it computes the part, if no thread has begun it."""
 
 _MOST = 4096
 """The same if a thread has: some 50 microseconds."""
@@ -75,7 +75,7 @@ def _is_due(done: View, step: Val) -> Val:
 
 
 def _takes(k: Kernel, begun: View, step: Val, tried: Val, due: Val) -> Val:
-    """Whether this thread computes a part now, of which it has seen so often that it is not done."""
+    """Whether this thread computes a part now, after it has found it unfinished `tried` times."""
     found = k.var(tried >= _MOST)
     with k.when(tried.eq(due)):
         found.set(begun.replace(step, step + 1))

@@ -12,7 +12,7 @@ from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.lower.command_builder import Lowering
 
 _LEAST = 30_000
-"""Floating-point operations of a part in a step that take as long as some meetings of threads."""
+"""The fewest floating-point operations of a part in a step for which threads gain more than their meeting takes."""
 
 
 @frozen
@@ -67,5 +67,5 @@ def copy_rows(
 
 
 def after(pointer: Pointer, nbytes: int) -> Pointer:
-    """A pointer to what is so many bytes behind another."""
+    """The pointer moved by this many bytes."""
     return evolve(pointer, offset=pointer.offset + nbytes)
