@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,7 +41,7 @@ from .options import Options, recordings
 from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
 from .recipes.stretching import stretch
-from .routine import compile_routine, plan_routine
+from .routine import compile_routine, plan_routine, summary
 from .state.as_operands import with_state
 
 if TYPE_CHECKING:
@@ -139,6 +138,14 @@ class Compilation:
         changed = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
         self.measure_no_more()
         return self.program({**self.shapes, **changed})
+
+    def adopt(self, shapes: Mapping[int, tuple[int, ...]], program: Program) -> None:
+        """Take over the program for the first known input shapes, which another process compiled."""
+        changed = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
+        entry = self.entry.reshaped({**self.shapes, **changed})
+        self.lengths.begin(entry)
+        self.programs[entry.shapes] = program
+        self.before_recipes.add(entry.shapes)
 
     def measure_no_more(self) -> None:
         """Stop tuning: programs for changed shapes use cached measurements instead of making the caller wait."""
@@ -311,7 +318,7 @@ class Compilation:
                     "model of this size (max_work)"
                 )
             routines.append(routine)
-            notes += (_summary(index, routine), *plan.notes) if subgraph.operands or index == entry else ()
+            notes += (summary(index, routine), *plan.notes) if subgraph.operands or index == entry else ()
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)
@@ -387,13 +394,3 @@ def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[s
     if level > 1:
         found |= {f"before_lower_subg-{at}": dot(subgraph) for at, subgraph in enumerate(model.subgraphs)}
     return found
-
-
-def _summary(index: int, routine: Routine) -> str:
-    """A sentence saying how many operations of a subgraph each backend runs, and in how many steps."""
-    steps = Counter(step.backend for step in routine.steps)
-    operations: Counter[str] = Counter()
-    for step in routine.steps:
-        operations[step.backend] += len(step.sequence.operations)
-    shares = (f"{name} runs {count} operations in {steps[name]} steps" for name, count in operations.items())
-    return f"subgraph {index}: {', '.join(shares) or 'nothing to run'}"

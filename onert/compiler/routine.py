@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -149,3 +150,13 @@ def compile_routine(plan: Plan, options: Options, measured: ExecTimes | None, me
 
 def _name(subgraph: Subgraph) -> str:
     return f"subgraph '{subgraph.name}'" if subgraph.name else "the model"
+
+
+def summary(index: int, routine: Routine) -> str:
+    """A sentence saying how many operations of a subgraph each backend runs, and in how many steps."""
+    steps = Counter(step.backend for step in routine.steps)
+    operations: Counter[str] = Counter()
+    for step in routine.steps:
+        operations[step.backend] += len(step.sequence.operations)
+    shares = (f"{name} runs {count} operations in {steps[name]} steps" for name, count in operations.items())
+    return f"subgraph {index}: {', '.join(shares) or 'nothing to run'}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compilations import compilations
 from counters import first_value, resource_sum
 from patience import PATIENCE
 from shared_material import REPOSITORY, SHARED, needs_shared
@@ -257,6 +258,42 @@ def test_a_cached_program_can_be_compiled_for_other_shapes(compiled: Compiled) -
         (result,) = execution.run([np.ones((rows, 4), np.float32)]).values()
         assert result.tolist() == [[1, 2, 3, 4]] * rows
     assert compiled.count == 2  # the compiler was imported once, for the other shapes
+
+
+def test_the_program_for_the_first_known_shapes_of_open_inputs_is_cached(
+    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that finds it compiles nothing, and goes on with other lengths like the one that compiled it."""
+    b = Builder()
+    inputs = [b.input(TensorType(DType.FLOAT32, (None, 4)), name) for name in "xy"]
+    total = b.add(Binary(BinaryKind.ADD), *inputs)
+    package = packaged(b.subgraph([b.add(MUL, total, b.constant(np.float32([1, 2, 3, 4])))]))
+    made = compilations(monkeypatch)
+    counts = []
+    for _ in range(2):
+        execution = onert.Execution(onert.compile(package))
+        for at, rows in enumerate((2, 3, 5, 2)):
+            (result,) = execution.run([np.ones((rows, 4), np.float32)] * 2).values()
+            assert result.tolist() == [[2, 4, 6, 8]] * rows
+            counts.append(len(made))
+            WRITERS.finish()
+            assert at or compiled.count == 1
+        made.clear()
+    assert counts == [2, 3, 3, 3, 0, 1, 1, 1]
+
+
+def test_inputs_resized_one_by_one_find_the_program_for_all_of_them(compiled: Compiled) -> None:
+    b = Builder()
+    inputs = [b.input(TensorType(DType.FLOAT32, (None, 4)), name) for name in "xy"]
+    package = packaged(b.subgraph([b.add(Binary(BinaryKind.ADD), *inputs)]))
+    for _ in range(2):
+        execution = onert.Execution(onert.compile(package))
+        for name in "xy":
+            execution.set_input(name, np.ones((3, 4), np.float32))
+        execution.execute()
+        assert execution.get_output(0).tolist() == [[2] * 4] * 3
+        WRITERS.finish()
+    assert compiled.count == 1
 
 
 def test_loops_are_cached_with_their_bodies(compiled: Compiled) -> None:

@@ -45,6 +45,13 @@ def _lowering() -> Lowering:
 # ---- scratch memory
 
 
+def test_all_threads_that_may_help_the_assigned_ones_get_scratch_memory() -> None:
+    subgraph, _ = single(Unary(UnaryKind.TANH), _draw(4))
+    lowering = Lowering(subgraph, BEST, Settings(num_threads=4))
+    lowering.assign_threads((1, 2))
+    assert (lowering.threads, lowering.callers) == (2, 4)
+
+
 def test_pieces_of_scratch_memory_start_on_separate_cache_lines() -> None:
     lowering = _lowering()
     pieces = lowering.scratch(1, 65, 64, 3)
