@@ -14,6 +14,7 @@ import onert
 from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import key, lookup, serialize
+from onert.frontend.onnx import model as onnx_model
 from onert.frontend.tflite_schema import model as reader
 from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, ModelError, Package, content
@@ -72,6 +73,29 @@ def test_a_file_with_a_cached_program_is_parsed_only_when_used(source: Path | by
     assert second == first
     assert second.signatures == first.signatures
     assert reads.count == 2
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in the file", "in another file"])
+def test_an_onnx_file_is_parsed_again_only_if_its_weights_are_in_another_file(
+    apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+    reads, read = [], onnx_model.read_package
+    monkeypatch.setattr(onnx_model, "read_package", lambda *given: reads.append(1) or read(*given))
+    for number in (1, 2):
+        weights = np.full((300, 300), number, np.float32)
+        text = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 300] x) => (float[n, 300] y) { y = MatMul (x, w) }'
+        model = onnx.parser.parse_model(text)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+        # With the weights apart, both models are the same bytes.
+        onnx.save(model, tmp_path / "m.onnx", save_as_external_data=apart, location="weights", size_threshold=0)
+        for _ in range(2):
+            program = compiled(onert.load(tmp_path / "m.onnx"))
+            (y,) = onert.Execution(program).run([np.ones((2, 300), np.float32)]).values()
+            WRITERS.finish()
+            assert (y == 300 * number).all()
+        (tmp_path / "weights").unlink(missing_ok=True)
+    assert len(reads) == (4 if apart else 2)
 
 
 def test_a_file_with_a_cached_program_can_be_compiled_with_other_options(reads: Reads) -> None:

@@ -47,5 +47,6 @@ def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -
     return package_of((model,), path)
 
 
-FORMAT = single_model_format("onnx", recognize, _read, lambda path: path is None)
-"""A model with a path may store its weights in other files, so its content alone does not determine it."""
+FORMAT = single_model_format("onnx", recognize, _read)
+"""A model with a path may store its weights in other files. Its content is then never known to be well-formed, because
+it alone does not determine the model; so it is read each time."""
