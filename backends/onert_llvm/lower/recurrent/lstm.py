@@ -190,33 +190,37 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
         "room": own,
     }
     if division.divides:
-        progress, kept = shares
-        clear(lowering, at, progress)
-        slots |= {
-            "progress": progress.pointer,
-            "parts": division.parts,
-            "items": layout.batch,
-            "kept": kept.pointer,
-            "kept_item": division.whole,
-            "kept_step": layout.batch * division.whole,
-        }
+        slots |= _shares(lowering, at, division, layout.batch, *shares)
         writes = {"y": y}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
-    shared(
-        lowering,
-        at,
-        algorithm,
-        layout.batch,
-        division,
-        reads,
-        writes,
-        used,
-        flops * (layout.steps - from_zero),
-        touched,
-    )
+    flops *= layout.steps - from_zero
+    shared(lowering, at, algorithm, layout.batch, division, reads, writes, used, flops, touched)
     if division.divides:
-        last = 4 * (layout.steps - 1) * layout.step * outputs
-        rows = lowering.operand(y, last), 4 * layout.item * outputs, y
-        copy_rows(lowering, at, rows, h_out, layout.batch, 4 * outputs)
-        states = after(kept.pointer, 4 * layout.steps * layout.batch * division.whole)
-        copy_rows(lowering, at, (states, 4 * division.whole, evolve(kept, write=False)), c_out, layout.batch, 4 * cells)
+        _last_step(lowering, at, layout, division, (cells, outputs), shares[1])
+
+
+def _shares(
+    lowering: Lowering, at: int, division: Division, batch: int, progress: Access, kept: Access
+) -> dict[str, Slot]:
+    """The slots that only a divided layer has; its progress is cleared."""
+    clear(lowering, at, progress)
+    return {
+        "progress": progress.pointer,
+        "parts": division.parts,
+        "items": batch,
+        "kept": kept.pointer,
+        "kept_item": division.whole,
+        "kept_step": batch * division.whole,
+    }
+
+
+def _last_step(
+    lowering: Lowering, at: int, layout: Sequences, division: Division, sizes: tuple[int, int], kept: Access
+) -> None:
+    """Copy the outputs and the `kept` states of a divided layer's last step to its last two results."""
+    y, h_out, c_out = lowering.operation(at).outputs
+    cells, outputs = sizes
+    last = lowering.operand(y, 4 * (layout.steps - 1) * layout.step * outputs)
+    copy_rows(lowering, at, (last, 4 * layout.item * outputs, y), h_out, layout.batch, 4 * outputs)
+    states = after(kept.pointer, 4 * layout.steps * layout.batch * division.whole)
+    copy_rows(lowering, at, (states, 4 * division.whole, evolve(kept, write=False)), c_out, layout.batch, 4 * cells)
