@@ -59,12 +59,12 @@ def _shape(kind: str) -> tuple[int, str]:
 
 
 def _dot(d: Definition) -> str:
-    """Sums of products of adjacent numbers, added to an accumulator if there is one."""
+    """Sums of products of adjacent numbers, added to an accumulator if there is one; `busds` saturates that sum."""
     count, _ = _shape(d.result)
     first = "sext"
     group, element, at, found = 2, "i16", 0, ""
     if "vpdp" in d.name:
-        at, found = 1, "%a0"
+        at = 1
         if "busd" in d.name:
             group, element, first = 4, "i8", "zext"
 
@@ -78,7 +78,11 @@ def _dot(d: Definition) -> str:
     for x, y in zip(parts(at, first), parts(at + 1, "sext"), strict=True):
         product = d(f"mul <{count} x i32> {x}, {y}")
         found = d(f"add <{count} x i32> {found}, {product}") if found else product
-    return found
+    if "busds" in d.name:
+        name = f"llvm.sadd.sat.v{count}i32"
+        d.declared[name] = f'declare <{count} x i32> @"{name}"(<{count} x i32>, <{count} x i32>)'
+        return d(f'call <{count} x i32> @"{name}"(<{count} x i32> %a0, <{count} x i32> {found})')
+    return d(f"add <{count} x i32> %a0, {found}") if at else found
 
 
 def _halves(d: Definition) -> str:
@@ -149,7 +153,7 @@ def _scaled(d: Definition) -> str:
 
 
 FORMS: dict[str, Callable[[Definition], str]] = {
-    r"pmaddw\.d\.512|vpdp(busd|wssd)\.\d+": _dot,
+    r"pmaddw\.d\.512|vpdp(busds?|wssd)\.\d+": _dot,
     r"pack\w+\.512|pshuf\.b\.512": _halves,
     r"psad\.bw\.512": _byte_sums,
     r"vpermi2var\.\w+\.512|permvar\.sf\.512": _permuted,
