@@ -88,16 +88,7 @@ class RFFT2D(Op):
     """
 
     def infer(self, x: TensorType, fft_length: TensorType) -> TensorType:
-        require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text}, expected f32")
-        require(x.rank >= 2, f"input is {x}, expected at least 2 dimensions")
-        require(fft_length.dtype is DType.INT32, f"fft_length is {fft_length.dtype.text}, expected i32")
-        two = fft_length.rank == 1 and fft_length.shape[0] in (2, None)
-        require(two, f"fft_length is {fft_length}, expected 2 elements")
-        if fft_length.value is None:
-            return TensorType(DType.COMPLEX64, (*x.shape[:-2], None, None))
-        rows, columns = (int(n) for n in fft_length.value.reshape(-1))
-        require(rows >= 1 and columns >= 1, f"fft_length is [{rows}, {columns}], expected at least 1 of each")
-        return TensorType(DType.COMPLEX64, (*x.shape[:-2], rows, columns // 2 + 1))
+        return _spectrum(x, fft_length, 2)
 
     def flops(self, types: CallTypes) -> int:
         rows, columns = (d or 0 for d in types.output.shape[-2:])
@@ -121,16 +112,7 @@ class RFFT(Op):
     """
 
     def infer(self, x: TensorType, fft_length: TensorType) -> TensorType:
-        require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text}, expected f32")
-        require(x.rank >= 1, f"input is {x}, expected at least 1 dimension")
-        require(fft_length.dtype is DType.INT32, f"fft_length is {fft_length.dtype.text}, expected i32")
-        one = fft_length.rank == 1 and fft_length.shape[0] in (1, None)
-        require(one, f"fft_length is {fft_length}, expected 1 element")
-        if fft_length.value is None:
-            return TensorType(DType.COMPLEX64, (*x.shape[:-1], None))
-        (length,) = (int(n) for n in fft_length.value.reshape(-1))
-        require(length >= 1, f"fft_length is {length}, expected at least 1")
-        return TensorType(DType.COMPLEX64, (*x.shape[:-1], length // 2 + 1))
+        return _spectrum(x, fft_length, 1)
 
     def flops(self, types: CallTypes) -> int:
         n = 2 * ((types.output.shape[-1] or 1) - 1)
@@ -141,6 +123,21 @@ class RFFT(Op):
         return out
 
     evaluate_quantized = as_stored
+
+
+def _spectrum(x: TensorType, fft_length: TensorType, axes: int) -> TensorType:
+    """The result type of a Fourier transform of real numbers over the last axes. Raises RuleError if an operand does
+    not fit."""
+    require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text}, expected f32")
+    require(x.rank >= axes, f"input is {x}, expected rank {axes} or more")
+    require(fft_length.dtype is DType.INT32, f"fft_length is {fft_length.dtype.text}, expected i32")
+    fits = fft_length.rank == 1 and fft_length.shape[0] in (axes, None)
+    require(fits, f"fft_length is {fft_length}, expected shape [{axes}]")
+    if fft_length.value is None:
+        return TensorType(DType.COMPLEX64, (*x.shape[:-axes], *[None] * axes))
+    lengths = [int(n) for n in fft_length.value.reshape(-1)]
+    require(min(lengths) >= 1, f"fft_length is {lengths}, expected at least 1 each")
+    return TensorType(DType.COMPLEX64, (*x.shape[:-axes], *lengths[:-1], lengths[-1] // 2 + 1))
 
 
 def _running(op: CumSum | CumProd, x: Array, axis: Array, of: Callable[[Array, int], Array], start: int) -> Array:

@@ -42,7 +42,7 @@ def _products(node: Node, x: Expression) -> Expression:
     intercepts = node.numbers("intercepts")
     width = len(coefficients) // max(len(intercepts or ()) or node.integer("targets", 1), 1)
     width = width if x.shape[1] is None else x.shape[1]
-    if intercepts and len(intercepts) > 1 and len(coefficients) > len(intercepts) * width:
+    if intercepts and len(intercepts) > 1:
         coefficients = coefficients[: len(intercepts) * width]
     if not width or len(coefficients) % width or not len(coefficients):
         raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
