@@ -16,8 +16,8 @@ RUN = """
 import sys
 import numpy as np
 import onert
-from onert.compiler.program_cache import lookup
-lookup.WORTH_CACHING = 0.0
+from onert.compiler.program_cache import other_shapes
+other_shapes.WORTH_CACHING = 0.0
 program = onert.compile(onert.load(sys.argv[1]))
 x = np.ones(program.inputs[0].shape, program.inputs[0].dtype.numpy)
 print(next(iter(onert.Execution(program).run([x]).values())).tolist())
@@ -104,9 +104,9 @@ _REST = "OPENBLAS_THREAD_TIMEOUT"
 
 RUN_FROM_A_SHELL = """
 import sys
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.tools.run import main
-lookup.WORTH_CACHING = 0.0
+other_shapes.WORTH_CACHING = 0.0
 assert main([sys.argv[1]]) == 0
 print(*sorted(sys.modules))
 """

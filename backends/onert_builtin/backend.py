@@ -40,6 +40,13 @@ class Builtin(Backend):
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()
 
+    def keep_stretched(self, kernel: StretchedKernel) -> tuple[()]:
+        return ()
+
+    def revive_stretched(self, kept: object, kernel: Kernel) -> StretchedKernel:
+        made: StretchedKernel = _kernels().stretched_kernel(kernel)
+        return made
+
 
 def _kernels() -> Any:
     return imports.module("onert_builtin.kernels")

@@ -13,7 +13,7 @@ from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
 from onert_llvm.codegen.fingerprint import version
 from onert_llvm.runtime.native_kernel import NativeKernel
-from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, SerializedKernel, deserialized
+from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, SerializedKernel, SerializedStretch, deserialized
 from onert_llvm.target.isa import target
 
 if TYPE_CHECKING:
@@ -94,6 +94,14 @@ class Llvm(Backend):
 
     def revive(self, kept: SerializedKernel, sequence: Sequence) -> Kernel:
         return deserialized(kept)
+
+    def keep_stretched(self, kernel: StretchedKernel) -> SerializedStretch | None:
+        kept: SerializedStretch | None = _compile().serialize_stretch(kernel, _store())
+        return kept
+
+    def revive_stretched(self, kept: SerializedStretch, kernel: Kernel) -> StretchedKernel:
+        made: StretchedKernel = imports.module("onert_llvm.runtime.serialized_stretch").deserialized(kept, kernel)
+        return made
 
 
 @cache

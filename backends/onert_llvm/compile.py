@@ -25,7 +25,7 @@ from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS, INDICES
 from onert_llvm.runtime.native_kernel import NativeKernel
-from onert_llvm.runtime.serialized_kernel import SerializedKernel, serialized
+from onert_llvm.runtime.serialized_kernel import SerializedKernel, SerializedStretch, serialized
 from onert_llvm.schedule.choices import Choices
 from onert_llvm.target.isa import Isa, target
 
@@ -162,6 +162,16 @@ def serialize(kernel: NativeKernel, store: Cache) -> SerializedKernel | None:
     isa = next(iter(specs.values())).isa if specs else target("native")
     objects = dict(zip(specs, kernel_compiler.objects(list(specs.values()), store), strict=True))
     return serialized(kernel, objects, isa.triple, kernel_compiler.driver_objects(isa, kernel.threads, store))
+
+
+def serialize_stretch(kernel: StretchedKernel, store: Cache) -> SerializedStretch | None:
+    """The stretched kernel with its code from the store; None if it cannot be stored."""
+    isa = target("native")
+    code = kernel_compiler.number_object(isa, store)
+    found: SerializedStretch | None = imports.module("onert_llvm.runtime.serialized_stretch").serialized(
+        kernel, isa.triple, code
+    )
+    return found
 
 
 def shown(kernel: NativeKernel, form: str) -> str:

@@ -145,6 +145,17 @@ class Backend:
         """
         return self.generate(sequence, Settings())
 
+    def keep_stretched(self, kernel: StretchedKernel) -> Any:
+        """The data from which `revive_stretched` rebuilds what `stretched` returned, of the same types as that of
+        `keep`; None if it cannot be cached. The kernel of the same sequence for one set of lengths is kept beside it.
+        """
+        return None
+
+    def revive_stretched(self, kept: Any, kernel: Kernel) -> StretchedKernel:
+        """Rebuild a stretched kernel from what `keep_stretched` returned; `kernel` is what `revive` returned for its
+        sequence."""
+        raise NotImplementedError
+
 
 @runtime_checkable
 class EmitsObject(Protocol):

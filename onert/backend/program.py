@@ -27,7 +27,11 @@ WORK_PER_ARGUMENT_BYTE = 50
 
 
 CompilePart = Callable[[int, tuple[tuple[int, ...], ...]], "Program"]
-"""Returns the program of a part of an entry, by its number, for inputs of these shapes."""
+"""Returns the program of a part of an entry, by its number, for inputs of these shapes, or one whose stretch serves
+them."""
+
+Reuse = Callable[[tuple[tuple[int, ...], ...]], "Program | None"]
+"""Returns a program that serves inputs of these shapes; None if there is none."""
 
 
 @frozen
@@ -148,8 +152,9 @@ class Program(Value):
     `specialize` returns the program for other input shapes (by position), cached if it was compiled before.
     Tensors of unknown size are limited to `max_memory` bytes at a time, and work of unknown amount to `max_work`
     additions per run. `recordings` maps the files that every execution writes ("trace", "table" or "minmax") to their
-    paths. With a `stretch` an execution runs other lengths too, without another program. `rest` compiles the parts
-    that `Rest` operations run; None if there are none.
+    paths. With a `stretch` an execution runs other lengths too, without another program. `reuse` returns a program
+    whose stretch serves inputs of the given shapes, although it may have been compiled for others, if one was cached by
+    another process. `rest` compiles the parts that `Rest` operations run; None if there are none.
     """
 
     name: str
@@ -168,6 +173,7 @@ class Program(Value):
     residents: DeviceConstants = field(factory=DeviceConstants, eq=False, repr=False)
     stretch: Stretch | None = field(default=None, eq=False, repr=False)
     rest: CompilePart | None = field(default=None, eq=False, repr=False)
+    reuse: Reuse | None = field(default=None, eq=False, repr=False)
 
     @property
     def backends(self) -> Mapping[str, int]:

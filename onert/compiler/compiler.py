@@ -11,7 +11,7 @@ from attrs import astuple, evolve
 
 from onert.backend import Backend, Program, Routine
 from onert.backend.residents import DeviceConstants
-from onert.compiler.report.graphviz import dot, write_dots
+from onert.compiler.report.graphviz import graphs, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import Choices, choices, support, why_not
 from onert.ir import (
@@ -29,7 +29,6 @@ from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
-from onert.ir.process.cached import cached
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import hint
 
@@ -116,6 +115,7 @@ class Compilation:
         self.parts, self.whole = cut, whole or entry
         self.of_parts: dict[tuple[int, tuple[int, ...]], Compilation] = {}
         self.divided: Compilation | None = None
+        self.cut_shapes: Shapes | None = None
         self.allowed = Limits(0, 0)
         self.depth = 0
         self.measured = _measured(options) if options.use_scheduler else None
@@ -140,12 +140,16 @@ class Compilation:
         return self.program({**self.shapes, **changed})
 
     def adopt(self, shapes: Mapping[int, tuple[int, ...]], program: Program) -> None:
-        """Take over the program for the first known input shapes, which another process compiled."""
+        """Take over the program for some input shapes, all of them known, which another process compiled."""
+        if self.divided is not None:
+            self.divided.adopt(shapes, program)
+            return
         changed = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
         entry = self.entry.reshaped({**self.shapes, **changed})
         self.lengths.begin(entry)
-        self.programs[entry.shapes] = program
+        self.programs[entry.shapes] = evolve(program, specialize=self.specializer(entry, shapes))
         self.before_recipes.add(entry.shapes)
+        self.without_recipe += program.stretch is not None  # other lengths were met
 
     def measure_no_more(self) -> None:
         """Stop tuning: programs for changed shapes use cached measurements instead of making the caller wait."""
@@ -222,13 +226,12 @@ class Compilation:
         inputs = entry.inputs
         entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
-        found = None if symbolic else self.divide(entry.subgraph)
+        found = None if symbolic else self.divide(entry.subgraph, shapes)
         if found is not None:
-            self.divided = found
             return found.program(shapes)
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
-            write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
+            write_dots(Path(self.options.workspace_dir), graphs(entry.model, routines, self.options.graph_dot_dump))
         return Program(
             name=self.name,
             routines=routines,
@@ -247,15 +250,18 @@ class Compilation:
             rest=self.rest if self.parts and not symbolic else None,
         )
 
-    def divide(self, prepared: Subgraph) -> Compilation | None:
-        """The compilation of the entry cut where sizes are unknown in the graph `prepared` from it; None if there are
-        none, or if it is not to be cut."""
+    def divide(self, prepared: Subgraph, shapes: Shapes) -> Compilation | None:
+        """The compilation of the entry cut where sizes are unknown in the graph `prepared` from it for inputs of these
+        shapes; None if there are none, or if it is not to be cut. All later programs are compiled by it."""
         if self.parts or self.depth == MOST_CUTS or all(operand.type.is_static for operand in prepared.operands):
             return None
         rest = imports.module("onert.compiler.rest")  # imported only for such models
         wanted = self.measured is None and rest.is_wanted(self.options, self.backends)
         found = rest.cut(self.entry, prepared) if wanted else None
-        return None if found is None else self.of(found.entry, self.options, self.shapes, found.parts, self.entry)
+        if found is not None:
+            self.divided = self.of(found.entry, self.options, self.shapes, found.parts, self.entry)
+            self.cut_shapes = shapes
+        return self.divided
 
     def of(self, entry: Entry, options: Options, shapes: Shapes, *cut: Any) -> Compilation:
         """The compilation of a graph made from this one."""
@@ -267,29 +273,33 @@ class Compilation:
 
     def rest(self, part: int, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """The program of a part, by its number, for inputs of these shapes; they may change in a run."""
-        if not self.parts:
-            return self.cut_first.rest(part, shapes)
+        return self.part(part, tuple(map(len, shapes))).opened(shapes)
+
+    def part(self, part: int, ranks: tuple[int, ...]) -> Compilation:
+        """The compilation of a part, by its number, for inputs of these ranks."""
+        if self.divided is not None:
+            return self.divided.part(part, ranks)
         self.measure_no_more()
-        key = part, tuple(map(len, shapes))
-        found = self.of_parts.get(key)
+        found = self.of_parts.get((part, ranks))
         if found is None:
             own = evolve(self.options, max_memory=self.allowed.memory, max_work=self.allowed.work)
             own = evolve(own, input_shapes={}, op_backend_map={}, graph_dot_dump=0)
-            found = self.of_parts[key] = self.of(self.parts[part - len(self.entry.model)], own, {})
+            found = self.of_parts[part, ranks] = self.of(self.parts[part - len(self.entry.model)], own, {})
             found.depth += 1
-        program = found.program(dict(enumerate(shapes)))
+        return found
+
+    def opened(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
+        """The program of this part for inputs of these shapes."""
+        program = self.program(dict(enumerate(shapes)))
         inputs = tuple(evolve(info, signature_shape=(None,) * len(info.shape)) for info in program.inputs)
         return evolve(program, inputs=inputs, recordings={})
 
-    @cached
-    def cut_first(self) -> Compilation:
-        """The compilation of the first program's cut entry, for a program that another process compiled."""
-        entry = self.entry.reshaped(self.shapes)
+    def cut(self, shapes: Shapes) -> None:
+        """Cut the entry as for inputs of these shapes, for a program that another process compiled."""
+        entry = self.entry.reshaped(shapes)
         self.allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
         prepared = _prepared(entry, self, steps(entry.model), self.allowed)
-        found = self.divide(prepared[entry.index])
-        assert found is not None
-        return found
+        self.divide(prepared[entry.index], shapes)
 
     def routines(
         self, model: Subgraphs, entry: int, budget: Budget, allowed: Limits
@@ -386,11 +396,3 @@ def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: L
         return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
     except ModelError as error:
         raise CompileError(str(error)) from error
-
-
-def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:
-    """The texts of dot files by file stem: the lowered subgraphs, and from level 2 on also those before lowering."""
-    found = {f"after_lower_subg-{at}": dot(routine.subgraph, routine) for at, routine in enumerate(routines)}
-    if level > 1:
-        found |= {f"before_lower_subg-{at}": dot(subgraph) for at, subgraph in enumerate(model.subgraphs)}
-    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onert.backend import TensorInfo
+from onert.backend import Program, TensorInfo
 from onert.backend.tensor_names import offered, position_named
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
@@ -129,6 +129,19 @@ def given_again(
         if shape != mine.shape:
             reshaped.append((at, shape))
     return arrays, reshaped
+
+
+def reusable(
+    base: Program, changed: Mapping[int, tuple[int, ...]]
+) -> tuple[Program, tuple[tuple[int, ...], ...]] | None:
+    """The program that `base` reuses if some inputs, by position, have other shapes, and the shapes of all inputs; None
+    if it has none, or if shapes are unknown."""
+    given = tuple(changed.get(at, info.shape) for at, info in enumerate(base.inputs))
+    if base.reuse is None or not all(map(shapes.is_static, given)):
+        return None
+    known = tuple(map(shapes.static, given))
+    found = base.reuse(known)
+    return None if found is None else (found, known)
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:

@@ -12,12 +12,12 @@ import numpy as np
 from onert.backend import Program, Stretch, TensorInfo
 from onert.backend.tasks import Pool
 from onert.exec.frames.frame import Frame
-from onert.ir import Array, CompileError, ExecutionError
+from onert.ir import Array, CompileError, ExecutionError, Shape
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
-from .arguments import allows, copied, fitting, given_again, named, position_of, require_holds, whole_shape
+from .arguments import allows, copied, fitting, given_again, named, position_of, require_holds, reusable, whole_shape
 from .context import Instance, Parts
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
@@ -165,7 +165,10 @@ class Execution:
         Inputs get new shapes one at a time. If shapes that other inputs were given earlier conflict with the new ones,
         and the model leaves those dimensions open, these inputs must be set again.
         """
-        outdated = ""
+        reused, outdated = reusable(self._base, changed), ""
+        made = None if reused is None else self._stretched(*reused, changed)
+        if made is not None:
+            return made
         try:
             program = self._base.specialize(changed)
         except CompileError as error:
@@ -173,14 +176,17 @@ class Execution:
             if stays.keys() == changed.keys():
                 raise
             program, changed, outdated = self._base.specialize(stays), stays, str(error)
+        given = tuple(info.shape for info in program.inputs)
+        return self._stretched(program, given, changed, outdated) or self._made(program, changed, outdated)
+
+    def _stretched(
+        self, program: Program, given: Sequence[Shape], changed: Changed, outdated: str = ""
+    ) -> Setup | None:
+        """Set up a program for all lengths of its stretch, first for inputs of the given shapes; None if that fails."""
         if program.stretch is None or self._arena is not None or self._watching is not None:
-            return self._made(program, changed, outdated)
+            return None
         lengths = self._lengths = self._lengths or module("onert.exec.lengths").Lengths(self._base)
-        try:
-            kept = lengths.kept(program, self._made(program, changed, outdated, program.stretch))
-            return kept or self._made(program, changed, outdated)
-        except ExecutionError:  # not enough memory for longer lengths
-            return self._made(program, changed, outdated)
+        return lengths.kept(program, partial(self._made, program, changed, outdated, program.stretch), given)
 
     def set_input(self, name: str | int, array: Array) -> None:
         """Set the array of an input. Every run reads it again, so later changes of its elements take effect.
@@ -330,10 +336,7 @@ class Execution:
     def _give(self, inputs: Inputs) -> None:
         """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""
         infos = self._runner.setup.inputs
-        found = {
-            position: fitting(infos[position], self._base.inputs[position], given)
-            for position, given in named(inputs, infos)
-        }
+        found = {at: fitting(infos[at], self._base.inputs[at], array) for at, array in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
         self._runner.setup.copy_inputs(found)

@@ -285,14 +285,19 @@ class Lengths:
             self._kept = (found[0], *others)
         return found
 
-    def kept(self, program: Program, made: Setup) -> Setup | None:
-        """Cache a new setup's frame for all lengths of the program's stretch. Returns None if native code cannot
-        compute the stretch's numbers for the program's own lengths, because Python's integers may be larger.
+    def kept(self, program: Program, make: Callable[[], Setup], given: Sequence[Shape]) -> Setup | None:
+        """Cache the frame of a new setup for all lengths of the program's stretch; it begins with those of the given
+        input shapes. Returns None if there is not enough memory for the longest lengths, or if native code cannot
+        compute the stretch's numbers for these, because Python's integers may be larger.
         """
+        try:
+            made = make()
+        except ExecutionError:
+            return None
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
         fresh = _Kept(self._base, program, made.instance, frame, self._arena)
-        lengths = fresh.lengths([static(info.shape) for info in program.inputs])
+        lengths = fresh.lengths([static(shape) for shape in given])
         if lengths is None or not frame.become(lengths):
             return None
         self._kept = (fresh, *self._kept)

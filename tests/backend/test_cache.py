@@ -205,7 +205,7 @@ def test_programs_are_listed_with_their_models_and_options(
 ) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
-    monkeypatch.setattr("onert.compiler.program_cache.lookup.WORTH_CACHING", 0.0)
+    monkeypatch.setattr("onert.compiler.program_cache.other_shapes.WORTH_CACHING", 0.0)
     onert.compile(package, executor="Dataflow")
     WRITERS.finish()
     (program,) = [entry for entry in onert.cache.entries() if entry.kind == "program"]

@@ -15,7 +15,7 @@ import onert_llvm.codegen.fingerprint
 import onert_llvm.target.isa
 from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import key
-from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import other_shapes as programs
 from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind

@@ -12,7 +12,7 @@ from shared_material import needs_shared
 from onert.backend import Settings, Step
 from onert.compiler import routine
 from onert.compiler.partition import Part
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.compiler.settings.config_keys import EXECUTORS
 
 
@@ -28,7 +28,7 @@ def only_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return tuple(Step(part.backend.name, part.sequence, NotGenerated()) for part in parts)  # type: ignore[arg-type]
 
     monkeypatch.setattr(routine, "generate", generate)
-    monkeypatch.setattr(lookup, "WORTH_CACHING", float("inf"))
+    monkeypatch.setattr(other_shapes, "WORTH_CACHING", float("inf"))
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
 
 

@@ -13,7 +13,7 @@ from shared_material import REPOSITORY
 import onert
 from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import key, lookup, serialize
+from onert.compiler.program_cache import key, other_shapes, serialize
 from onert.frontend.onnx import model as onnx_model
 from onert.frontend.tflite_schema import model as reader
 from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
@@ -26,7 +26,7 @@ FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tfli
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     WRITERS.finish()  # a program of an earlier test may still be being written, under keys of this process
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(lookup, "WORTH_CACHING", 0.0)
+    monkeypatch.setattr(other_shapes, "WORTH_CACHING", 0.0)
 
 
 class Reads:

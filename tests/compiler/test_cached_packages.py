@@ -12,7 +12,7 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.frontend.tflite_schema import model as reader
 from onert.ir import ModelError
 
@@ -24,7 +24,7 @@ MODEL = "digits_int8.tflite"
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A private copy of a package, and an empty cache."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(lookup, "WORTH_CACHING", 0.0)
+    monkeypatch.setattr(other_shapes, "WORTH_CACHING", 0.0)
     return Path(shutil.copytree(EXAMPLE, tmp_path / "digits"))
 
 

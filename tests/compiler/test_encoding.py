@@ -18,7 +18,7 @@ from shared_material import REPOSITORY
 import onert
 from onert.backend import HOST, Backend, HostMemory, Memory
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import other_shapes as programs
 from onert.compiler.program_cache import serialize as cached
 from onert.compiler.program_cache.decoding import DecodeError, decode
 from onert.compiler.program_cache.encoding import HEAD, EncodeError, encode
@@ -310,13 +310,13 @@ def renamed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
 
 def test_an_entry_contains_a_program_and_no_trailing_bytes(document: Document) -> None:
     parts = cached.Parts([Constant(np.zeros(1))] * 100)
-    program, kernels = outcome(document, document.content)
-    payload = b"".join(cached.pack((program, kernels), document.records, cached.Parts(())))
+    program, kernels, *_ = outcome(document, document.content)
+    payload = b"".join(cached.pack((program, kernels, None, None), document.records, cached.Parts(())))
     assert cached.unpack(memoryview(payload), document.records, parts)[0].inputs == program.inputs
     for wrong in (payload + bytes(64), payload[:-64], payload[:8], b""):
         with pytest.raises(DecodeError):
             cached.unpack(memoryview(wrong), document.records, parts)
-    for value in ((1, 2), (program,), (program, kernels, 1), program):
+    for value in ((1, 2, 3, 4), (program,), (program, kernels), program):
         other = b"".join(cached.pack(value, document.records, cached.Parts(())))
         with pytest.raises(DecodeError, match="does not contain a program"):
             cached.unpack(memoryview(other), document.records, parts)
@@ -350,11 +350,11 @@ CORRUPT_OPERATIONS = {
 
 @pytest.mark.parametrize("name", CORRUPT_OPERATIONS)
 def test_corrupt_operations_of_a_program_are_rejected_on_first_use(name: str, document: Document) -> None:
-    program, _ = outcome(document, document.content)
+    program, *_ = outcome(document, document.content)
     buffers = [
         memoryview(CORRUPT_OPERATIONS[name](bytes(each)) if _is_operations(each) else each) for each in document.buffers
     ]
-    corrupt, _ = decode(memoryview(document.content), buffers, document.records, [Constant(np.zeros(1))] * 100)
+    corrupt, *_ = decode(memoryview(document.content), buffers, document.records, [Constant(np.zeros(1))] * 100)
     assert corrupt.main.subgraph.operands == program.main.subgraph.operands
     assert not corrupt.main.subgraph.notable
     with pytest.raises(CompileError, match="in the cache cannot be read"):
@@ -364,7 +364,7 @@ def test_corrupt_operations_of_a_program_are_rejected_on_first_use(name: str, do
 
 def test_a_subgraph_with_undecoded_operations_equals_one_with_decoded_ones(document: Document) -> None:
     def cached() -> Subgraph:
-        program, _ = outcome(document, document.content)
+        program, *_ = outcome(document, document.content)
         found: Subgraph = program.main.subgraph
         return found
 

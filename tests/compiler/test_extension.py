@@ -111,7 +111,7 @@ def test_an_extension_is_used_if_the_options_name_it(
 
 def test_a_program_with_an_extension_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("onert.compiler.program_cache.lookup.WORTH_CACHING", 0.0)
+    monkeypatch.setattr("onert.compiler.program_cache.other_shapes.WORTH_CACHING", 0.0)
     stored: list[object] = []
     monkeypatch.setattr(
         "onert.compiler.program_cache.serialize.ProgramEntry.store", lambda *given: stored.append(given)

@@ -16,7 +16,7 @@ import onert_llvm
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
 from onert.compiler.program_cache import key
-from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import other_shapes as programs
 from onert.ir import Array, Constant, Package
 from onert.ir.content import Content, InMemory
 from onert.ir.package import Connection, Port

@@ -144,14 +144,14 @@ SCRIPT = """
 import sys
 import numpy as np
 import onert
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from compiler.cached import graph, packaged, ADD, MUL, SHAPES
-lookup.WORTH_CACHING = 0.0
+other_shapes.WORTH_CACHING = 0.0
 compiled = []
-compiler = lookup._compiler
-lookup._compiler = lambda: compiled.append(1) or compiler()
+compiler = other_shapes._compiler
+other_shapes._compiler = lambda: compiled.append(1) or compiler()
 package = packaged(graph(ADD, np.float32([float(sys.argv[1])] * 4)), graph(MUL))
 passes = frozenset({"fold_constants", "remove_identities", "merge_transposes", "fuse_padding"})
 options = dict(input_shapes=SHAPES, num_threads=1, op_backend={"MUL": "reference"}, disabled_passes=passes)

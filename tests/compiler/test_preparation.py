@@ -16,7 +16,7 @@ from shared_material import REPOSITORY
 import onert
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.ir import CallTypes, Operation, Package
 
 FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
@@ -54,7 +54,7 @@ def _named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "recorder_backend", module)
     monkeypatch.setenv("ONERT_BACKENDS", "recorder_backend:Recorder")
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(lookup, "WORTH_CACHING", 0.0)
+    monkeypatch.setattr(other_shapes, "WORTH_CACHING", 0.0)
     monkeypatch.setattr(Recorder, "kinds", [])
     monkeypatch.setattr(Recorder, "waited", 0)
     monkeypatch.setattr(Recorder, "fails", False)
@@ -87,7 +87,7 @@ def test_no_backend_prepares_for_a_model_whose_program_is_cached() -> None:
 def test_preparation_counts_as_time_that_caching_a_program_saves(
     seconds: float, loads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "WORTH_CACHING", 1e5)
+    monkeypatch.setattr(other_shapes, "WORTH_CACHING", 1e5)
     for _ in range(2):
         package = onert.load(FILE)
         assert package.content is not None

@@ -21,7 +21,7 @@ import onert
 from onert.backend import tasks
 from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
-from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import other_shapes as programs
 from onert.compiler.program_cache import serialize as cached
 from onert.compiler.program_cache.records import Records
 from onert.compiler.scheduler.exec_time import ExecTimes, save
@@ -134,7 +134,7 @@ def test_an_unusable_entry_is_removed(tmp_path: Path) -> None:
     entry = cached.ProgramEntry(cache, lambda: "outline", lambda: "key", cached.Parts(()), {}, Records())
     for key in ("outline", "key"):
         assert cache.store(key, b"no program")
-    assert entry.load(lambda shapes: pytest.fail("nothing is compiled")) is None
+    assert entry.load() is None
     assert cache.load("key") is None
     assert cache.load("outline") is not None
 
@@ -263,7 +263,7 @@ def test_a_cached_program_can_be_compiled_for_other_shapes(compiled: Compiled) -
 def test_the_program_for_the_first_known_shapes_of_open_inputs_is_cached(
     compiled: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that finds it compiles nothing, and goes on with other lengths like the one that compiled it."""
+    """So is the one for all lengths: a process that finds both compiles nothing."""
     b = Builder()
     inputs = [b.input(TensorType(DType.FLOAT32, (None, 4)), name) for name in "xy"]
     total = b.add(Binary(BinaryKind.ADD), *inputs)
@@ -279,7 +279,7 @@ def test_the_program_for_the_first_known_shapes_of_open_inputs_is_cached(
             WRITERS.finish()
             assert at or compiled.count == 1
         made.clear()
-    assert counts == [2, 3, 3, 3, 0, 1, 1, 1]
+    assert counts == [2, 3, 3, 3, 0, 0, 0, 0]
 
 
 def test_inputs_resized_one_by_one_find_the_program_for_all_of_them(compiled: Compiled) -> None:

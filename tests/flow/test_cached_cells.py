@@ -14,9 +14,9 @@ import sys
 import numpy as np
 import onert.flow as myelin
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 
-lookup.WORTH_CACHING = 0.0
+other_shapes.WORTH_CACHING = 0.0
 
 def layer(flow, name, scale):
     f = flow.define(name)

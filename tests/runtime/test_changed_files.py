@@ -28,10 +28,10 @@ import sys
 import numpy as np
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import other_shapes
 from onert.ir import content
 
-lookup.WORTH_CACHING = 0.0
+other_shapes.WORTH_CACHING = 0.0
 content.READ_AT_ONCE = int(sys.argv[1])
 
 

@@ -216,11 +216,12 @@ def drivers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
 
 def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
     """The functions that compute a program's numbers for other lengths, by name."""
+    return linked_number_functions(isa.triple, lambda: submit(partial(number_object, isa, store)).result())
 
-    def made() -> bytes:
-        return submit(partial(_support, _Module(numbers_text()), isa, store)).result()
 
-    return linked_number_functions(isa.triple, made)
+def number_object(isa: Isa, store: Cache | None) -> bytes:
+    """The object file of `codegen/native/numbers.ll`."""
+    return _support(_Module(numbers_text()), isa, store)
 
 
 def driver_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:

@@ -34,7 +34,7 @@ from onert_llvm.command.command import (
 )
 from onert_llvm.command.merge import merge
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
-from onert_llvm.runtime.aligned_memory import Elements, aligned
+from onert_llvm.runtime.aligned_memory import Aligned, Elements, aligned
 from onert_llvm.schedule.choices import Choices
 from onert_llvm.schedule.cost_model import Shape, Work, near_splits, near_tiles, packed_tile, row_work
 from onert_llvm.target.isa import Isa
@@ -166,7 +166,7 @@ class Lowering:
         own: Hashable = function
         if isinstance(function, partial):
             own = (function.func, function.args, *function.keywords.items())
-        made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
+        made = function if isinstance(function, Elements) else Aligned(function)
         return self._once((own, numbers), lambda: Computed(made, numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, DType
-from onert.ir.value import Value
+from onert.ir.process import imports
+from onert.ir.value import ByIdentity, Value
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -31,6 +33,31 @@ def aligned(array: Array) -> Array:
     out = zeros(array.size, array.dtype).reshape(array.shape)
     out[...] = array
     return out
+
+
+@frozen(eq=False)
+class Aligned(ByIdentity):
+    """A constant that a function computes, contiguous and at the start of a cache line."""
+
+    function: Callable[..., Array]
+
+    def __call__(self, *numbers: int) -> Array:
+        return aligned(self.function(*numbers))
+
+
+@frozen(eq=False)
+class NamedFunction(ByIdentity):
+    """The same for a function that is known by its name, and its first arguments.
+
+    A call raises LookupError if there is no function of this name.
+    """
+
+    name: str
+    given: tuple[Any, ...]
+
+    def __call__(self, *numbers: int) -> Array:
+        function = imports.module("onert.ir.symbolic.functions").named(self.name)
+        return aligned(function(*self.given, *numbers))
 
 
 @frozen

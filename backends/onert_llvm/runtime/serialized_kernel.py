@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from attrs import evolve, frozen
 
+from onert.ir import Array
 from onert.ir.value import ByIdentity
 from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer
 from onert_llvm.command.task_layout import TaskLayout
 
 from . import loaded_code
+from .aligned_memory import Elements, NamedFunction
 from .native_kernel import NativeKernel
 
 
@@ -28,8 +31,27 @@ class SerializedKernel(ByIdentity):
     threads: int
 
 
-SERIALIZABLE = (*(SerializedKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),)
-"""The classes of which a serialized kernel consists."""
+@frozen(eq=False)
+class SerializedStretch(ByIdentity):
+    """What a stretched kernel has besides its kernel: `widest` without commands, which are those of the `lists`.
+
+    `changes` has the fields of each `Change`, and `computed` only functions that can be named. `numbers` is the object
+    file of `codegen/native/numbers.ll`.
+    """
+
+    widest: Lowered
+    lists: tuple[tuple[tuple[Command, bool], ...], ...]
+    changes: tuple[tuple[tuple[tuple[int, ...], int, int | None, Pointer | None], ...], ...]
+    computed: tuple[tuple[int, Callable[..., Array], tuple[tuple[bool, Any], ...]], ...]
+    triple: str
+    numbers: bytes
+
+
+SERIALIZABLE = (
+    *(SerializedKernel, SerializedStretch, Lowered, Command, Callee, TaskLayout),
+    *(Pointer, Area, Access, Check, Elements, NamedFunction),
+)
+"""The classes of which serialized kernels consist."""
 
 
 def serialized(
@@ -37,16 +59,17 @@ def serialized(
 ) -> SerializedKernel:
     """A kernel to store: its commands refer to their code only by what a call needs."""
     own = kernel.lowered
-    lowered = evolve(own, commands=_called(own.commands), sequential=_called(own.sequential), specs={})
+    lowered = evolve(own, commands=called(own.commands), sequential=called(own.sequential), specs={})
     return SerializedKernel(lowered, objects, triple, drivers, kernel.threads)
 
 
-def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
+def called(commands: Sequence[Command]) -> tuple[Command, ...]:
+    """The commands without the descriptions of their code."""
     return tuple(
         evolve(
             command,
             spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout),
-            program=_called(command.program),
+            program=called(command.program),
         )
         for command in commands
     )

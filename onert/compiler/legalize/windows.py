@@ -27,6 +27,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 
 from .decomposition import Decomposition, only_floats
 from .draft import Draft, layer_operands
@@ -278,6 +279,7 @@ def _from_columns(d: Draft, op: FromColumns, types: CallTypes, operands: Sequenc
     return [d.reshaped(d.transposed(found, (1, 2, 0)), *shape)]
 
 
+@of_lengths
 def _places(op: FromColumns, kernel: tuple[int, ...], *image: int) -> Array:
     return op.places(image, kernel).astype(np.int32)
 

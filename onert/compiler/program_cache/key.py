@@ -71,7 +71,7 @@ def _features() -> Iterable[str]:
 
 
 def components(
-    package: Package, options: Options, backends: Sequence[Backend], constants: Sequence[Constant]
+    package: Package, options: Options, backends: Sequence[Backend], constants: Sequence[Constant], variant: str = ""
 ) -> dict[str, str] | None:
     """A key's components by name, except the elements of constants; None if a backend has no fingerprint.
 
@@ -82,6 +82,7 @@ def components(
         return None
     found: dict[str, str] = dict(process())
     found["backends"] = repr(fingerprints)
+    found["variant"] = variant
     found |= {f"option {name}": value for name, value in _options(options).items()}
     content = package.content
     if content is not None:
@@ -97,11 +98,12 @@ def _options(options: Options) -> Mapping[str, str]:
     return {name: repr(sorted(value) if isinstance(value, frozenset) else value) for name, value in found.items()}
 
 
-def label(package: Package, options: Options, backends: Sequence[Backend]) -> str:
+def label(package: Package, options: Options, backends: Sequence[Backend], variant: str) -> str:
     """A program's label for people, separated by tabs: package, backends, and options that differ from the default."""
     default, chosen = _options(Options()), _options(options)
     others = [f"{name}={value}" for name, value in chosen.items() if value != default[name]]
-    return "\t".join(("program", package.name, f"backends={';'.join(b.name for b in backends)}", *others))
+    names = f"backends={';'.join(b.name for b in backends)}"
+    return "\t".join(("program", package.name, names, *others, *filter(None, (variant,))))
 
 
 def structure(value: object, constants: Sequence[Constant]) -> str:

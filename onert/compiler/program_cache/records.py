@@ -49,6 +49,9 @@ CORE: tuple[type[Any], ...] = (
 )
 """The classes, including enumerations, that programs and packages consist of."""
 
+LATER: Mapping[str, str] = {"Folded": "onert.compiler.rewrite.per_length"}
+"""Classes that few programs contain, by name, with the module that is imported for them."""
+
 _OPS = "onert.ir.ops."
 _PLAIN: Mapping[str, tuple[type[Any], ...]] = {
     "None": (NoneType,),
@@ -81,6 +84,8 @@ class Records:
     def name(self, kind: type[Any]) -> str | None:
         """The name of a class; None if its values cannot be serialised."""
         found = self._names.get(kind)
+        if LATER.get(kind.__qualname__) == kind.__module__:
+            return kind.__qualname__
         if found is None and kind.__module__.startswith(_OPS) and (has(kind) or issubclass(kind, Enum)):
             found = self._names[kind] = f"{kind.__module__.removeprefix(_OPS)}.{kind.__qualname__}"
         return found
@@ -90,6 +95,9 @@ class Records:
         found = self._classes.get(name)
         if found is None:
             module, _, class_name = name.rpartition(".")
+            if name in LATER:
+                later: type[Any] = vars(imports.module(LATER[name]))[name]
+                return later
             if not _is_family(module):
                 raise LookupError(f"{name!r} is not a class that a program may contain")
             found = vars(imports.module(_OPS + module))[class_name]

@@ -29,6 +29,7 @@ from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
 from onert.ir import Constant, OnertError, Package
 from onert.ir.content import Content
+from onert.ir.process import imports
 from onert.ir.process.cached import cached
 from onert.ir.process.digests import SIZE
 from onert.ir.value import ByIdentity
@@ -38,10 +39,11 @@ from .decoding import DecodeError, decode
 from .encoding import EncodeError, encode
 from .records import Records
 
-Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
-
 Prefetched = tuple[str, Task[memoryview | None]]
 """The key of an entry, and the task that reads its payload."""
+
+PART = "part "
+"""What the names of variants begin with that are programs of a part."""
 
 _ALIGNMENT = 64
 
@@ -68,18 +70,17 @@ class ProgramEntry(ByIdentity):
     label: Callable[[], str] = str
     is_new: bool = False
 
-    def load(self, specialize: Specialize, prefetched: Prefetched | None = None) -> Program | None:
-        """The cached program with the given `specialize` function; None on a miss. An unusable entry is removed. If the
+    def load(self, prefetched: Prefetched | None = None) -> Stored | None:
+        """The cached program, without a `specialize` function; None on a miss. An unusable entry is removed. If the
         reading of the entry was `prefetched`, its result is used."""
         if self.is_new and not keys.is_process_known():
             return None
-        WRITERS.finish()
         outline = self.outline()
         payload = None if outline is None or self.cache.load(outline) is None else self._payload(prefetched)
         if payload is None:
             return None
         try:
-            return revived(payload, self.records, self.parts, self.backends, specialize)
+            return revived(payload, self.records, self.parts, self.backends)
         except UNUSABLE:
             self.cache.remove([self.key()])
             return None
@@ -89,23 +90,25 @@ class ProgramEntry(ByIdentity):
         found = prefetched[1].result() if prefetched is not None and prefetched[0] == key else None
         return self.cache.load(key) if found is None else found
 
-    def store(self, program: Program) -> None:
-        """Store a program in the background, if all of it can be represented as data."""
-        WRITERS.begin(partial(self._store, program))
+    def store(self, stored: Stored) -> None:
+        """Store a program in the background, if all of it can be represented as data, including its stretch."""
+        WRITERS.begin(partial(self._store, stored))
 
-    def _store(self, program: Program) -> None:
-        outline = self.outline()
+    def _store(self, stored: Stored) -> None:
+        program, outline = stored.program, self.outline()
         if outline is None:
             return
         digesting = Task(self.key)  # reads and digests all of the content, which releases the GIL
         with suppress(RuntimeError):  # no thread can be started
             Pool(1, "onert-digest").give(digesting)
         kernels = tuple(tuple(self._kernel_data(step) for step in routine.steps) for routine in program.routines)
-        if any(kernel is None for each in kernels for kernel in each):
+        stretch = None if program.stretch is None else _stretches().kept(program, self.backends)
+        if any(kernel is None for each in kernels for kernel in each) or (stretch is None) != (program.stretch is None):
             return
         try:
             self.parts.check()
-            pieces = pack((without_kernels(program), kernels), self.records, self.parts)
+            value = without_kernels(program), kernels, stretch, stored.cut_shapes
+            pieces = pack(value, self.records, self.parts)
         except EncodeError:
             return
         digesting.run()  # does nothing if a thread has begun it
@@ -120,15 +123,23 @@ class ProgramEntry(ByIdentity):
         return self.backends[step.backend].keep(step.kernel)
 
 
+@frozen(eq=False)
+class Stored(ByIdentity):
+    """A program with what compiling more for it needs: the input shapes, by position, for which its entry was cut; None
+    if it was not."""
+
+    program: Program
+    cut_shapes: Mapping[int, tuple[int, ...]] | None = None
+
+
 UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError)
 """The exceptions that `revived` raises for damaged data."""
 
 
-def revived(
-    payload: memoryview, records: Records, parts: Parts, backends: Mapping[str, Backend], specialize: Specialize
-) -> Program:
-    """The program in a payload, with the kernels that its backends, by name, make of theirs."""
-    program, kernels = unpack(payload, records, parts)
+def revived(payload: memoryview, records: Records, parts: Parts, backends: Mapping[str, Backend]) -> Stored:
+    """The program in a payload, with the kernels that its backends, by name, make of theirs. It has no `specialize`
+    function."""
+    program, kernels, kept_stretch, cut_shapes = unpack(payload, records, parts)
 
     def routine(data: Routine, kernels: Sequence[Any]) -> Routine:
         pairs = zip(data.steps, kernels, strict=True)
@@ -136,7 +147,17 @@ def revived(
         return evolve(data, steps=tuple(steps))
 
     routines = tuple(routine(*each) for each in zip(program.routines, kernels, strict=True))
-    return evolve(program, routines=routines, specialize=specialize, residents=DeviceConstants(), stretch=None)
+    stretch = None
+    if kept_stretch is not None:
+        steps = [(step.backend, step.kernel) for step in routines[program.entry].steps]
+        stretch = _stretches().revived(kept_stretch, steps, backends)
+    made = evolve(program, routines=routines, residents=DeviceConstants(), stretch=stretch)
+    return Stored(made, cut_shapes)
+
+
+def _stretches() -> Any:
+    """The module for stretches, imported only for a program that has one."""
+    return imports.module("onert.compiler.program_cache.stretches")
 
 
 def without_kernels(program: Program) -> Program:
@@ -146,11 +167,15 @@ def without_kernels(program: Program) -> Program:
         evolve(routine, steps=tuple(evolve(step, kernel=nothing) for step in routine.steps))
         for routine in program.routines
     )
-    return evolve(program, routines=routines, specialize=nothing, residents=nothing, stretch=None, rest=None)
+    bare = evolve(program, specialize=nothing, residents=nothing, stretch=None, rest=None, reuse=None)
+    return evolve(bare, routines=routines)
 
 
-def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:
-    """The cache entry of a package's program; None if it is not cacheable.
+def program_entry(
+    package: Package, options: Options, backends: Sequence[Backend], variant: str = ""
+) -> ProgramEntry | None:
+    """The cache entry of a package's program, or of another one by the name of its `variant`; None if it is not
+    cacheable.
 
     That is the case if a backend has no fingerprint, and if compilation depends on measured times or extensions, or
     writes dot files.
@@ -158,17 +183,18 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
     if options.use_scheduler or options.graph_dot_dump or options.extensions:
         return None
     content = package.content
-    label = partial(keys.label, package, options, backends)
+    label = partial(keys.label, package, options, backends, variant)
     cache_, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
     if content is not None:
-        found = cache(lambda: keys.components(package, options, backends, ()))
+        found = cache(lambda: keys.components(package, options, backends, (), variant))
         outline = cache(lambda: None if (parts := found()) is None else keys.key_of(parts))
         key = cache(lambda: keys.key_of({**(found() or {}), "digest": keys.content_digest(content)}))
-        extra_keys, is_new = partial(keys.well_formed, content), content.known is False
+        is_new, is_part = content.known is False, variant.startswith(PART)
+        extra_keys: Callable[[], Iterable[str]] = tuple if is_part else partial(keys.well_formed, content)
         return ProgramEntry(cache_, outline, key, LazyParts(content), by_name, records, extra_keys, label, is_new)
     constants = keys.constants_of(package.models)
     try:
-        components = keys.components(package, options, backends, constants)
+        components = keys.components(package, options, backends, constants, variant)
     except EncodeError:
         return None
     if components is None:
@@ -274,8 +300,11 @@ def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryvi
     return [part for piece in (sizes, *pieces) for part in (piece, bytes(-len(piece) % _ALIGNMENT))]
 
 
-def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
-    """The program and its backends' kernel data. Raises DecodeError if the payload has something else."""
+def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]], Any, Any]:
+    """The program, its backends' kernel data, its stretch as data, and the input shapes for which its entry was cut.
+
+    Raises DecodeError if the payload has something else.
+    """
     try:
         (count,) = struct.unpack_from("<Q", payload)
         sizes = (8 * (1 + count), *struct.unpack_from(f"<{count}Q", payload, 8))
@@ -286,6 +315,6 @@ def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program
         raise DecodeError(f"{len(payload)} bytes are not {count} pieces of {starts[-1]} bytes")
     _, document, *buffers = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
     found = decode(document, buffers, records, parts)
-    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Program)):
+    if not (isinstance(found, tuple) and len(found) == 4 and isinstance(found[0], Program)):
         raise DecodeError("the entry does not contain a program")
     return found

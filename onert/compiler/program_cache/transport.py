@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from onert.backend import Backend, Program, Step
 from onert.ir import BackendError, CompileError
 from onert.ir.ops.control_flow.rest import Rest
@@ -22,7 +24,7 @@ def serialise(program: Program, backends: Sequence[Backend]) -> list[bytes | mem
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kernel_data(by_name, step) for step in routine.steps) for routine in program.routines)
     try:
-        return pack((without_kernels(program), kernels), Records(backends), Parts(()))
+        return pack((without_kernels(program), kernels, None, None), Records(backends), Parts(()))
     except EncodeError as error:
         raise CompileError(f"{program.name or 'the model'} cannot be sent to another process: {error}") from error
 
@@ -39,9 +41,10 @@ def deserialise(payload: memoryview, backends: Sequence[Backend]) -> Program:
     aligned to a cache line, and is used in place. Raises BackendError if it has no program of these backends."""
     by_name = {backend.name: backend for backend in backends}
     try:
-        return revived(payload, Records(backends), Parts(()), by_name, _refuse_other_shapes)
+        program = revived(payload, Records(backends), Parts(()), by_name).program
     except UNUSABLE as error:
         raise BackendError(f"the program that was received cannot be read: {error}") from error
+    return evolve(program, specialize=_refuse_other_shapes)
 
 
 def _refuse_other_shapes(shapes: Mapping[int, tuple[int, ...]]) -> Program:

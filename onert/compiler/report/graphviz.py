@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onert.backend import Routine
-from onert.ir import CompileError, Subgraph
+from onert.ir import CompileError, Subgraph, Subgraphs
 from onert.ir.process.replacing import replace
 
 _COLOURS = ("lightblue", "palegreen", "khaki", "lightsalmon", "plum", "lightgrey")
@@ -35,6 +35,14 @@ def dot(subgraph: Subgraph, routine: Routine | None = None) -> str:
             text = f"%{operand} {subgraph.type(operand)}"
             lines.append(f"  {sources[operand]} -> {target} [label={_quoted(text)}];")
     return "\n".join((*lines, "}", ""))
+
+
+def graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:
+    """The texts of dot files by file stem: the lowered subgraphs, and from level 2 on also those before lowering."""
+    found = {f"after_lower_subg-{at}": dot(routine.subgraph, routine) for at, routine in enumerate(routines)}
+    if level > 1:
+        found |= {f"before_lower_subg-{at}": dot(subgraph) for at, subgraph in enumerate(model.subgraphs)}
+    return found
 
 
 def _steps(routine: Routine) -> list[str]:

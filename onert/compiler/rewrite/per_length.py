@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ from onert.ir import (
 from onert.ir.analysis.inference import declare
 from onert.ir.errors import MISHAPS
 from onert.ir.ops.data_movement.fill import PerLength
+from onert.ir.process.cached import cached
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import Computed, OneLengthError, hint, is_symbolic
 from onert.ir.value import ByIdentity
 
@@ -38,7 +40,7 @@ _Elements = tuple[TensorType, tuple[_Number, ...]]
 """The type of a constant, and its elements."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class Folded(ByIdentity):
     """The elements of tensors as a function of numbers: `operations` on `constants`, some of whose elements are these
     numbers. `known` are the types of those operations whose evaluation depends on no shape; for others they are
@@ -51,6 +53,11 @@ class Folded(ByIdentity):
     constants: Mapping[int, _Elements | Array] = field(repr=False)
     types: Mapping[int, TensorType] = field(repr=False)
     known: Mapping[int, CallTypes] = field(repr=False)
+
+    @cached
+    def kept(self) -> dict[tuple[Any, ...], tuple[Array, ...]]:
+        """The tensors for the last numbers."""
+        return {}
 
     def __call__(self, *numbers: Any) -> tuple[Array, ...]:
         values: dict[int, Array] = {}
@@ -83,15 +90,14 @@ class Folded(ByIdentity):
         return self.types[operand].with_shape(array.shape).with_data(Constant(array))
 
 
-@frozen(eq=False)
-class _One(ByIdentity):
-    """One of the tensors that a function computes; `all_of` keeps those for the last numbers."""
-
-    all_of: Callable[..., tuple[Array, ...]]
-    at: int
-
-    def __call__(self, *numbers: Any) -> Array:
-        return self.all_of(*numbers)[self.at]
+@of_lengths
+def tensor_of(folded: Folded, at: int, *numbers: Any) -> Array:
+    """One of the tensors, all of which are kept for the last numbers."""
+    found = folded.kept.get(numbers)
+    if found is None:
+        folded.kept.clear()
+        found = folded.kept[numbers] = folded(*numbers)
+    return found[at]
 
 
 def at_first(types: CallTypes) -> CallTypes:
@@ -132,13 +138,13 @@ def folded(
             else:
                 constants[i] = _elements(type_, numbers) if type_.data.is_symbolic else type_.data.array
     operations = tuple(subgraph.operations[at] for at in sorted(needed))
-    types = {i: subgraph.type(i).with_data(None) for each in operations for i in (*each.used, *each.outputs)}
+    types = {i: _unsized(subgraph.type(i)) for each in operations for i in (*each.used, *each.outputs)}
     shapes = {target: _numbered(static(subgraph.type(target).shape), numbers) for target in targets}
-    plain = {out: own for out, (at, own) in producers.items() if at in needed and _is_plain(own)}
-    function = lru_cache(maxsize=1)(Folded(shapes, operations, constants, types, plain))
+    plain = {out: _of_any_length(own) for out, (at, own) in producers.items() if at in needed and _is_plain(own)}
+    all_of = Folded(shapes, operations, constants, types, plain)
     return [
         Operation(
-            PerLength(subgraph.type(target), Computed(_One(function, at), tuple(numbers))),
+            PerLength(subgraph.type(target), Computed(partial(tensor_of, all_of, at), tuple(numbers))),
             (),
             (target,),
             subgraph.operations[producers[target][0]].location,
@@ -162,6 +168,17 @@ def _numbered(values: Iterable[Any], numbers: list[Any]) -> tuple[_Number, ...]:
             numbers.append(value)
         found.append((True, len(numbers) - 1) if is_symbolic(value) else (False, value))
     return tuple(found)
+
+
+def _of_any_length(types: CallTypes) -> CallTypes:
+    """The types without data, and without the sizes that depend on lengths."""
+    inputs = (None if t is None else _unsized(t) for t in types.inputs)
+    return CallTypes(tuple(inputs), tuple(map(_unsized, types.outputs)))
+
+
+def _unsized(type_: TensorType) -> TensorType:
+    shape = tuple(None if is_symbolic(d) else d for d in type_.shape) if type_.ranked else None
+    return type_.with_data(None) if shape is None else type_.with_data(None).with_shape(shape)
 
 
 def _is_plain(types: CallTypes) -> bool:

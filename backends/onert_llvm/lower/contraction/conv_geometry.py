@@ -15,6 +15,7 @@ from onert.ir.ops.arithmetic.window import Padding, Window, taps
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import is_symbolic, largest
 from onert.ir.value import Value
@@ -233,6 +234,7 @@ def offsets_of(
     return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
 
 
+@of_lengths
 def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
     """The table for known numbers: the dimensions of each side's batches (`ranks` has their counts), those of all
     batches, and the elements of a part of each side.

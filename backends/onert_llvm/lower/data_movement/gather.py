@@ -17,6 +17,7 @@ from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
@@ -106,6 +107,7 @@ def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
     _emit(lowering, at, slices, operation.used[:1], table, True)
 
 
+@of_lengths
 def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) -> Array:
     """The number of the source pixel for each pixel of the resized image."""
     rows, columns = op.nearest(height, h), op.nearest(width, w)
@@ -154,6 +156,7 @@ def _evenly(
     return True
 
 
+@of_lengths
 def _picked(op: Interpolate, moving: tuple[int, ...], h: int, w: int, height: int, width: int) -> Array:
     """The number of the source element for each element of the resized plane or line."""
     rows = op.nearest(moving[0], h, height)

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
@@ -120,10 +121,12 @@ def _shorts(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> t
     return ShortScaling(rounding), {"bias": bias, "factors": factors, "low": low, "high": high}
 
 
+@of_lengths
 def _short_bias(lanes: int, zero_point: int, count: int) -> Array:
     return np.full(lanes, -zero_point * count, np.int32)
 
 
+@of_lengths
 def _short_factors(kind: Reduction, before: TensorType, after: TensorType, lanes: int, count: int) -> Array:
     """The factor of sums, or the fields of a mean's multiplier."""
     if kind is Reduction.SUM:

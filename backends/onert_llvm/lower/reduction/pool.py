@@ -12,6 +12,7 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import largest
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
@@ -142,6 +143,7 @@ def _elements(op: Pool2D, out: TensorType) -> Elements:
     return Plain(fold, kind, mean, squared, tree)
 
 
+@of_lengths
 def _divisors(op: Pool2D, reciprocal: bool, height: int, width: int) -> Array:
     """The divisor of each window's sum; its reciprocal for floats."""
     found = counts(op, (1, height, width, 1)).reshape(-1)

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
@@ -71,14 +72,17 @@ def _taps(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) ->
     return op.taps(at, before, after)
 
 
+@of_lengths
 def _places(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     return _taps(op, at, before, after)[0].astype(np.int32)
 
 
+@of_lengths
 def _shares(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     return _taps(op, at, before, after)[1].astype(np.float32)
 
 
+@of_lengths
 def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     """The number of runs, then the runs: adjacent outputs between the same two inputs, [after + 1, 4]."""
     low, high = _taps(op, at, before, after)[0].T
@@ -90,10 +94,12 @@ def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) ->
     return found
 
 
+@of_lengths
 def _sides(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     return _places(op, at, before, after).T.copy()
 
 
+@of_lengths
 def _shares_of_sides(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
     return _shares(op, at, before, after).T.copy()
 

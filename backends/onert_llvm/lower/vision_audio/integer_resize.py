@@ -9,6 +9,7 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
+from onert.ir.symbolic.functions import of_lengths
 from onert_llvm.command.command import Slot
 from onert_llvm.irbuilder import I8, I16
 from onert_llvm.kernels.vision_audio.resize import BilinearIntegers, BilinearUint8, resize_room
@@ -50,6 +51,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.run(at, kernel, tiles, *ends, slots, flops, (rooms,))
 
 
+@of_lengths
 def _records(op: ResizeBilinear, dtype: DType, count: int, inputs: int, step: int) -> Array:
     """For each output along an axis: its two inputs, `step` apart, and the weight of the second."""
     if dtype is DType.UINT8:

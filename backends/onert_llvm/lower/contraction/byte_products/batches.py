@@ -11,6 +11,7 @@ from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.symbolic.functions import of_lengths
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
 from onert_llvm.kernels.contraction.epilogue import PLAIN
@@ -86,12 +87,13 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "weight_zero": zero,
         "m": m,
         "mc": work.mc,
-        "factors": lowering.computed(partial(_filled, factor), wide),
+        "factors": lowering.computed(partial(_filled, float(factor)), wide),
     }
     touched = tuple(evolve(each, write=False) for each in (packed, start))
     algorithm = MatMulScaled(tile, rest, signed, zero != 0, how)
     lowering.emit(at, algorithm, slots, products * work.tiles, (x, *after.reads), after.writes, sides.flops, touched)
 
 
-def _filled(factor: np.float32, count: int) -> Array:
+@of_lengths
+def _filled(factor: float, count: int) -> Array:
     return np.full(count, factor, np.float32)
