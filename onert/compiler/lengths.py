@@ -39,11 +39,12 @@ class Lengths:
         self._longest: dict[tuple[int, int], int] = {}
 
     def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
-        """The dimensions that are known to change, as pairs of input position and axis. None if the entry's ranks
-        differ from the first entry's, if it is the first and nothing has changed yet, or if simplification failed."""
+        """The dimensions that are known to change, as pairs of input position and axis. None if an input's shape is
+        unknown, if the entry's ranks differ from the first entry's, if it is the first and nothing has changed yet, or
+        if simplification failed."""
         shapes = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
         first = self.first
-        if first is None or any(None in shape for shape in first):
+        if first is None or any(None in shape for shape in (*first, *shapes)):
             return None
         for at, (before, now) in enumerate(zip(first, shapes, strict=True)):
             for axis, (a, b) in enumerate(zip(before, now, strict=False)):

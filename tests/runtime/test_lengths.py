@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.ir import DType, ExecutionError, Package, Subgraphs, TensorType
+from onert.ir import DType, ExecutionError, Op, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
@@ -108,6 +108,29 @@ def test_a_length_that_is_refused_does_not_affect_the_next() -> None:
                 _results(execution, x)
         else:
             np.testing.assert_array_equal(_results(execution, x)[0], x.reshape(2, -1))
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+@pytest.mark.parametrize(
+    ("declared", "op", "expected"),
+    [
+        pytest.param(((None, 3), (None, 3)), Binary(BinaryKind.ADD), np.add, id="rows of a sum"),
+        pytest.param(((None, None), (None, 3)), BatchMatMul(), np.matmul, id="terms of a product"),
+    ],
+)
+def test_inputs_of_unknown_shape_may_be_set_one_after_the_other_for_every_length(
+    declared: tuple[tuple[int | None, ...], ...], op: Op, expected: Callable[..., Any], executor: str
+) -> None:
+    """Until the last is set, the shape of the first contradicts those that the others had before."""
+    b = Builder()
+    inputs = [b.input(TensorType(DType.FLOAT32, shape), name) for shape, name in zip(declared, "xy", strict=True)]
+    execution = onert.Execution(onert.compile(Package((b.model([b.add(op, *inputs)]),), "made"), executor=executor))
+    for n in (2, 7, 3, 7, 5, 30, 2):
+        arrays = [_weights(*(n if d is None else d for d in shape)) for shape in declared]
+        for name, array in zip("xy", arrays, strict=True):
+            execution.set_input(name, array)
+        execution.execute()
+        np.testing.assert_allclose(execution.get_output(0), expected(*arrays), rtol=1e-5, atol=1e-5)
 
 
 def _megabytes() -> float:
