@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from cases.case import Case
 
 from onert.backend import Settings
+from onert.ir import DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
@@ -25,6 +27,7 @@ from onert_llvm.target.isa import Isa, runnable
 from .harness import Array, call, run
 from .natively import assert_close, evaluated, natively, sequence_of, subgraph_of
 
+BFLOAT = DType.BFLOAT16.numpy
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 
 
@@ -45,9 +48,14 @@ def _lstm(steps: int, batch: int, units: int, first: int = 0, peephole: bool = F
     return Case("", LSTM(**attributes), (x, *weights, None, None, _random(batch, units), _random(batch, units, seed=9)))
 
 
-def _gru(steps: int, batch: int, units: int, every: bool = True) -> Case:
-    weights = _random(3 * units, 6), _random(3 * units), _random(3 * units, units) / 4, _random(3 * units, seed=1)
-    return Case("", GRU(every), (_random(steps, batch, 6), *weights, _random(batch, units)))
+def _gru(steps: int, batch: int, units: int, every: bool = True, depth: int = 6) -> Case:
+    weights = _random(3 * units, depth), _random(3 * units), _random(3 * units, units) / 4, _random(3 * units, seed=1)
+    return Case("", GRU(every), (_random(steps, batch, depth), *weights, _random(batch, units)))
+
+
+def _of_bfloats(case: Case) -> Case:
+    """The case with operands that are bfloat16 numbers, which are stored as such if they are many."""
+    return evolve(case, inputs=tuple(None if a is None else a.astype(BFLOAT).astype(a.dtype) for a in case.inputs))
 
 
 CASES = {
@@ -57,6 +65,8 @@ CASES = {
     "coupled LSTM": _lstm(2, 1, 128, 1, True, activation=Activation.RELU),
     "clipped LSTM": _lstm(2, 2, 97, 0, True, cell_clip=0.4),
     "GRU": _gru(3, 1, 130),
+    "GRU of two steps": _gru(2, 1, 102, depth=24),
+    "GRU with many weights only if padded": _of_bfloats(_gru(2, 1, 102, depth=180)),
     "GRU batch": _gru(3, 4, 113),
     "last of a GRU": _gru(4, 1, 128, False),
     "last of a GRU batch": _gru(3, 3, 100, False),

@@ -19,7 +19,7 @@ from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
-from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
@@ -85,17 +85,19 @@ def product(
     kind: Terms = Terms.FLOAT,
     apart: int = 0,
     term_fractions: tuple[float, ...] = (),
+    like: int = 0,
 ) -> Product:
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code`, unless a `line` of
     outputs specifies one.
 
-    Rows of floats are `apart` bytes apart, if that is known; `term_fractions` is as in `Shape`.
+    Rows of floats are `apart` bytes apart, if that is known; `term_fractions` is as in `Shape`. If there are columns
+    of padding, terms are added in the order that suits the `like` other columns.
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     pack = pack_half if kind in (Terms.HALVES, Terms.WIDENED_HALVES) else pack
     apart = apart // 2 if kind.pairs else apart
-    shape = Shape(m, n, taps * depth, row_stride=apart, term_fractions=term_fractions)
+    shape = Shape(m, like or n, taps * depth, row_stride=apart, term_fractions=term_fractions)
     isa = lowering.isa
     if kind is Terms.HALVES:
         tile = run_tile(m, n, isa)
@@ -104,6 +106,8 @@ def product(
     else:
         isa = lanes_for(shape, isa) if kind is Terms.FLOAT else isa
         tile = lowering.tile((FloatTerms, code, kind, isa.f32), shape, isa)
+        if shape.n != n and not tile.columns.padded:
+            tile = evolve(tile, columns=columns(n, tile.columns.widest, isa))
     b, panel_bytes = lowering.packed(weights, tile.columns, pack, isa), panel_bytes_f32(taps, depth, tile.columns, isa)
     work, slots = partition(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes, isa=isa)
     return Product(tile, work, m, n, slots, isa, terms=kind)

@@ -51,7 +51,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         # All outputs are needed, even if only the last are wanted.
         sizes += [progress_bytes(division.parts), 0 if op.return_sequences else 4 * steps * batch * units]
     given, room, pairs, *shares = lowering.scratch(*sizes)
-    rows_times(lowering, at, x, gates(needed(weights).T), None if bias is None else gates(bias), given, pairs)
+    given_bias = None if bias is None else gates(bias)
+    rows_times(lowering, at, x, gates(needed(weights).T), given_bias, given, pairs, 3 * isa.whole(units))
     from_zero = bool(np.isfinite(recurrent).all()) and is_zero(lowering, h)
     algorithm = GruF32(matrix, is_symbolic(batch) or batch > 1, from_zero, division.divides)
     start = np.zeros(3 * units, np.float32) if state_bias is None else state_bias

@@ -45,7 +45,8 @@ class Floats(Layer):
     def given(self, at: int, x: int, sizes: Sequence[int]) -> Sequence[Access]:
         *outer, depth = self.lowering.shape(x)
         *own, pairs = self.lowering.scratch(*sizes, rounded_bytes(self.lowering, math.prod(outer), depth))
-        rows_times(self.lowering, at, x, *self._inputs(), own[0], pairs)
+        like = len(self.gates) * self.lowering.isa.whole(self.cells)
+        rows_times(self.lowering, at, x, *self._inputs(), own[0], pairs, like)
         return own
 
     def inputs(self, x: int) -> tuple[Matrix, dict[str, Slot]]:

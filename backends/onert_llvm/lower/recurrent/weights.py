@@ -76,15 +76,16 @@ def _matrix(
 
 
 def rows_times(
-    lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access, pairs: Access
+    lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access, pairs: Access, like: int
 ) -> None:
     """Emit the command that stores every row of `x` times `weights[k, n]` plus the bias to scratch memory.
 
-    `pairs` is scratch memory for the rows as pairs.
+    `pairs` is scratch memory for the rows as pairs. The sums have the bits of those of a layer that is not divided,
+    whose weights have `like` columns.
     """
     depth, n = weights.shape
     m = math.prod(lowering.shape(x)) // depth
-    found = product(lowering, m, weights[None], kind=terms(lowering, m, depth, weights))
+    found = product(lowering, m, weights[None], kind=terms(lowering, m, depth, weights, like=like), like=like)
     flops, source, reads, touched = 2 * m * n * depth, lowering.operand(x), [x], [target]
     if found.terms.pairs:
         pairs = rounded_rows(lowering, at, source, (m, depth, depth), reads, pairs)

@@ -25,13 +25,17 @@ _TOGETHER = 1 << 12
 """The number of elements that are rounded as one piece."""
 
 
-def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True) -> Terms:
+def terms(
+    lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True, like: int | None = None
+) -> Terms:
     """The terms of a product of `m` rows of `depth` elements and constant weights, for the chosen precision.
 
-    With few rows, many weights that are 16-bit numbers already are stored as such: the sums stay the same.
+    With few rows, many weights that are 16-bit numbers already are stored as such: the sums stay the same. There are
+    many if `like` columns have many bytes, or all if it is not given.
     """
+    nbytes = weights.nbytes if like is None else weights.itemsize * depth * like
     found = _rounded(lowering, m, depth, weights, pointwise)
-    if found is not Terms.FLOAT or not pointwise or weights.nbytes < _MANY or depth == 1 or lowering.isa.small:
+    if found is not Terms.FLOAT or not pointwise or nbytes < _MANY or depth == 1 or lowering.isa.small:
         return found
     if is_symbolic(m) or m >= FEW_ROWS:
         return Terms.FLOAT
