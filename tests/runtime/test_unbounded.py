@@ -269,6 +269,20 @@ def test_the_parts_of_a_program_are_cached_for_the_sizes_that_they_serve(
         assert cached.count == compiled, totals
 
 
+def test_a_program_cached_for_these_shapes_by_another_process_compiles_its_parts_when_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first program had these shapes; here, the model's own shapes are open, and inputs determine them."""
+    Cached(tmp_path, monkeypatch)
+    expected = onnxruntime.InferenceSession(content(REGULATOR))
+    for shapes in ({0: (5, 4), 1: (5,)}, {}):
+        execution = onert.Execution(onert.compile(onert.load(content(REGULATOR)), num_threads=1, input_shapes=shapes))
+        WRITERS.finish()
+        for total in (9, 14, 30):
+            (mine,) = execution.run(given(total)).values()
+            np.testing.assert_allclose(mine, expected.run(None, given(total))[0], rtol=1e-5, atol=1e-5)
+
+
 def test_a_program_with_parts_is_not_sent_and_one_without_computes_the_same() -> None:
     package, backends = onert.load(content(FIXED)), load_backends(("llvm", "reference"))
     program = onert.compile(package)
