@@ -282,6 +282,15 @@ def test_the_program_for_the_first_known_shapes_of_open_inputs_is_cached(
     assert counts == [2, 3, 3, 3, 0, 0, 0, 0]
 
 
+def test_a_program_for_open_inputs_is_not_taken_for_a_tuned_one(compiled: Compiled) -> None:
+    b = Builder()
+    package = packaged(b.subgraph([b.add(ADD, *(b.input(TensorType(DType.FLOAT32, (None, 4)), n) for n in "xy"))]))
+    onert.Execution(onert.compile(package, tune=0.01)).set_input_shapes({0: (3, 4), 1: (3, 4)})
+    WRITERS.finish()
+    onert.compile(package, tune=0.01, input_shapes={0: (3, 4), 1: (3, 4)})
+    assert compiled.count == 2
+
+
 def test_inputs_resized_one_by_one_find_the_program_for_all_of_them(compiled: Compiled) -> None:
     b = Builder()
     inputs = [b.input(TensorType(DType.FLOAT32, (None, 4)), name) for name in "xy"]

@@ -45,6 +45,8 @@ class Source(ByIdentity):
         options = self.options
         if shapes:
             options = options.choose(input_shapes={**options.input_shapes, **shapes})
+        if options.tune is not None and (shapes or variant):
+            options = options.choose(tune=0.0)  # only the first program is tuned
         return program_entry(self.package, options, self.backends, variant)
 
 
