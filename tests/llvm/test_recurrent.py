@@ -81,9 +81,10 @@ def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, *
         ((3, 5, 40, 70, 70), ("coupled", "diagonal"), {"time_major": True, "activation": Activation.RELU}),
         ((4, 2, 17, 50, 50), ("peephole", "norm"), {"cell_clip": 0.7}),
         ((4, 3, 9, 64, 21), ("peephole", "projection"), {"projection_clip": 0.9, "time_major": True}),
+        ((3, 2, 9, 21, 64), ("projection",), {}),
         ((2, 1, 3, 1, 1), ("coupled", "norm", "peephole", "projection"), {}),
     ],
-    ids=["plain", "diagonal", "normalised", "projected", "one cell"],
+    ids=["plain", "diagonal", "normalised", "projected", "projected to more outputs than cells", "one cell"],
 )
 def test_float_lstms_run_natively(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_floats(sizes, *parts, **attributes), isa, (0, 18, 19))
@@ -166,9 +167,10 @@ def _wide(
         ((3, 3, 66, 70, 70), ("coupled",), {"time_major": True, "state": -15}),
         ((5, 2, 31, 49, 49), ("peephole",), {"cell_clip": 3.0, "state": -9}),
         ((5, 3, 8, 64, 22), ("peephole", "projection"), {"projection_clip": 0.5}),
+        ((3, 2, 9, 21, 64), ("projection",), {}),
         ((2, 1, 3, 1, 1), ("coupled", "projection"), {"state": -12}),
     ],
-    ids=["plain", "coupled", "peepholes", "projected", "one cell"],
+    ids=["plain", "coupled", "peepholes", "projected", "projected to more outputs than cells", "one cell"],
 )
 def test_integer_lstms_run_natively(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_wide(sizes, *parts, **attributes), isa, (0, 18, 19))
@@ -198,9 +200,10 @@ def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool 
         ((9, 1, 5, 33, 33), (), {}),
         ((5, 3, 40, 70, 70), ("coupled", "peephole"), {"time_major": True, "asymmetric_inputs": True}),
         ((4, 2, 9, 64, 21), ("peephole", "projection"), {"projection_clip": 0.9, "cell_clip": 0.8}),
+        ((3, 2, 9, 21, 64), ("projection",), {}),
         ((6, 2, 3, 17, 17), (), {"asymmetric_inputs": True, "activation": Activation.RELU, "unsigned": True}),
     ],
-    ids=["plain", "coupled", "projected", "unsigned"],
+    ids=["plain", "coupled", "projected", "projected to more outputs than cells", "unsigned"],
 )
 def test_dynamic_range_lstms_run_natively(
     isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]

@@ -91,9 +91,9 @@ class Floats(Layer):
             for i, array in enumerate(arrays)
             if array is not None
         }
-        if found.projection_bias is not None:
-            vectors["projection_bias"] = found.projection_bias
         slots |= {n: self.lowering.constant(self._by_gates([array])) for n, array in vectors.items()}
+        if found.projection_bias is not None:
+            slots["projection_bias"] = self.lowering.constant(side_by_side([found.projection_bias], self.lowering.isa))
         projection: Matrix | None = None
         if found.projection is not None:
             projection, more = self.projection(found.projection)
