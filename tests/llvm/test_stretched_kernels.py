@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from onert.backend.cache import Cache
 from onert.ir.symbolic import all_lengths
@@ -21,6 +22,8 @@ from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.stretched_kernel import FLOAT, LOWER_HALF, WORD, StretchedKernel, _Native, _Stores
 from onert_llvm.target.isa import target
 
+from .harness import guarded
+
 BINARY: list[Callable[[Any, Any], Any]] = [
     *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod),
     *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
@@ -30,7 +33,8 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 def _followed(trace: Trace, wanted: list[int], lengths: tuple[int, ...]) -> list[Any] | None:
     """The wanted numbers, computed natively, or None if the lengths do not satisfy the trace."""
     numbers = instructions(trace, wanted)
-    registers = numbers.first.copy()
+    numbers = evolve(numbers, code=guarded(numbers.code), tables=guarded(numbers.tables))
+    registers = guarded(numbers.first)
     registers[: len(lengths)] = lengths
     empty = NativeKernel(Lowered((), ()), {}, {}, 1)
     kernel = StretchedKernel(empty, empty.lowered, (), (), (), number_functions(target("native"), None))

@@ -34,8 +34,11 @@ one:
   %second = load i32, ptr %secondp, align 4
   %thirdp = getelementptr %Instruction, ptr %i, i32 0, i32 4
   %third = load i32, ptr %thirdp, align 4
-  %table = icmp eq i32 %opcode, 12
-  br i1 %table, label %bounded, label %plain
+  ; The second operand of these is no register.
+  switch i32 %opcode, label %plain [
+    i32 12, label %bounded
+    i32 25, label %row
+  ]
 bounded:
   ; Unsigned, so that negative indices are out of range too.
   %wide = zext i32 %third to i64
@@ -77,7 +80,6 @@ plain:
     i32 22, label %fne
     i32 23, label %round
     i32 24, label %round
-    i32 25, label %row
   ]
 add:
   %sums = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %a, i64 %b)
