@@ -202,3 +202,17 @@ def test_threads_share_the_transposition_of_one_large_matrix(shape: tuple[int, .
         settings = Settings(num_threads=threads, target=isa.name)
         commands = lowered(sequence_of(subgraph, settings), isa, settings).commands
         assert x.nbytes < 1 << 16 or max(command.pieces for command in commands) >= threads
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("shape", [(257, 100, 2), (65, 260, 4), (9001, 3, 2), (3, 9001, 2)])
+def test_runs_that_are_moved_as_one_element_are_whole_in_every_piece(
+    shape: tuple[int, ...], dtype: Any, isa: Isa
+) -> None:
+    """Large boxes are moved in pieces: by threads, and if the elements of few rows are interleaved or parted."""
+    x = _numbers(*shape, dtype=dtype)
+    subgraph, inputs = single(Transpose(), x, _ints(1, 0, 2), constant=(1,))
+    for threads in (1, 2, 3):
+        (found,) = natively(subgraph, inputs, isa, threads)
+        np.testing.assert_array_equal(found, x.swapaxes(0, 1))

@@ -137,6 +137,7 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
         if whole and len(axes) > 1:
             unit, axes = run, axes[:-1]  # a short run becomes one element
+            copy = evolve(copy, unit=unit, axes=axes)
     core, axes = _arranged(axes, unit, lowering.isa)
     *outer, rows, width = axes
     square = ways = 0
