@@ -71,6 +71,9 @@ class Source(Protocol):
     def recognise(self, digest: str) -> None:
         """Use `digest` as the digest of all bytes, without reading them."""
 
+    def range(self, start: int, size: int) -> memoryview | None:
+        """`size` bytes from `start`, in memory that no other process can change; None if there are fewer."""
+
     @property
     def data(self) -> memoryview:
         """All bytes, in memory that no other process can change. Raises ModelError if they do not match `digest`."""
@@ -88,6 +91,9 @@ class InMemory:
 
     def part(self, start: int, size: int) -> bytes:
         return bytes(self.data[start : start + size])
+
+    def range(self, start: int, size: int) -> memoryview | None:
+        return self.data[start : start + size] if 0 <= start <= self.size - size else None
 
     state = None
 
@@ -112,6 +118,14 @@ class File:
     def part(self, start: int, size: int) -> bytes:
         found = memoryview(bytearray(max(0, min(size, self.size - start))))
         return bytes(found[: self._fill(found, start)])
+
+    def range(self, start: int, size: int) -> memoryview | None:
+        if not 0 <= start <= self.size - size:
+            return None
+        if "data" in self.__dict__:
+            return self.data[start : start + size]
+        target = room(size)
+        return target.toreadonly() if self._fill(target, start) == size else None
 
     @cached
     def digest(self) -> str:
@@ -196,6 +210,10 @@ class Content:
     def data(self) -> memoryview:
         """All bytes."""
         return self._source.data
+
+    def range(self, start: int, size: int) -> memoryview | None:
+        """`size` bytes from `start`, which are not compared with the digest; None if there are fewer."""
+        return self._source.range(start, size)
 
     @property
     def outline(self) -> str:

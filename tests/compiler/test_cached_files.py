@@ -98,6 +98,29 @@ def test_an_onnx_file_is_parsed_again_only_if_its_weights_are_in_another_file(
     assert len(reads) == (4 if apart else 2)
 
 
+@pytest.mark.parametrize("rows", [1000, 20000], ids=["read when opened", "read when used"])
+@pytest.mark.parametrize("stored", ["as bytes", "as numbers"])
+def test_a_table_is_read_from_its_place_in_an_onnx_file(
+    rows: int, stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+    reads, read = [], onnx_model.read_package
+    monkeypatch.setattr(onnx_model, "read_package", lambda *given: reads.append(1) or read(*given))
+    table = np.random.default_rng(rows).normal(size=(rows, 20)).astype(np.float32)
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (int64[3] i) => (float[3, 20] y) { y = Gather (t, i) }'
+    model = onnx.parser.parse_model(text)
+    tensor = onnx.numpy_helper.from_array(table, "t")
+    if stored == "as numbers":
+        tensor = onnx.helper.make_tensor("t", onnx.TensorProto.FLOAT, table.shape, table.reshape(-1).tolist())
+    model.graph.initializer.append(tensor)
+    onnx.save(model, tmp_path / "m.onnx")
+    for _ in range(2):
+        execution = onert.Execution(compiled(onert.load(tmp_path / "m.onnx")))
+        (y,) = execution.run([np.array([5, 0, rows - 1])]).values()
+        np.testing.assert_array_equal(y, table[[5, 0, -1]])
+    assert len(reads) == 1  # both forms are the elements themselves
+
+
 def test_a_file_with_a_cached_program_can_be_compiled_with_other_options(reads: Reads) -> None:
     expected = outputs(compiled(onert.load(FILE)))
     assert reads.count == 1

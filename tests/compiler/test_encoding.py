@@ -259,7 +259,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
         patch.setattr(programs, "WORTH_CACHING", 0.0)
         found: list[Document] = []
 
-        def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, parts: Any) -> Any:
+        def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, parts: Any = ()) -> Any:
             found.append(Document(bytes(content), list(buffers), records))
             return decode(content, buffers, records, parts)
 

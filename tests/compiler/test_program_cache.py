@@ -22,6 +22,7 @@ from onert.backend import tasks
 from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler.program_cache import other_shapes as programs
+from onert.compiler.program_cache import parts
 from onert.compiler.program_cache import serialize as cached
 from onert.compiler.program_cache.records import Records
 from onert.compiler.scheduler.exec_time import ExecTimes, save
@@ -365,11 +366,11 @@ def test_programs_that_use_measured_times_or_write_files_are_not_cached(
         assert compiled.count == count
 
 
-@pytest.mark.parametrize("own", [0, cached._INLINE_BYTES])
+@pytest.mark.parametrize("own", [0, parts._INLINE_BYTES])
 def test_constants_of_a_cached_program_are_not_copied(
     own: int, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached, "_INLINE_BYTES", own)
+    monkeypatch.setattr(parts, "_INLINE_BYTES", own)
     package = onert.load(DIGITS[0])
     onert.compile(package)
     program = onert.compile(package)

@@ -27,16 +27,15 @@ from onert.backend.residents import DeviceConstants
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
-from onert.ir import Constant, OnertError, Package
-from onert.ir.content import Content
+from onert.ir import OnertError, Package
 from onert.ir.process import imports
-from onert.ir.process.cached import cached
 from onert.ir.process.digests import SIZE
 from onert.ir.value import ByIdentity
 
 from . import key as keys
 from .decoding import DecodeError, decode
 from .encoding import EncodeError, encode
+from .parts import LazyParts, Parts
 from .records import Records
 
 Prefetched = tuple[str, Task[memoryview | None]]
@@ -246,58 +245,31 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 _MOST_PREFETCHED = 1 << 26
 
 
-class Parts:
-    """The objects that a program takes from its package, by number."""
-
-    def __init__(self, members: Sequence[object]) -> None:
-        self._members = members
-
-    def numbers(self) -> dict[int, int]:
-        """The numbers of members by identity."""
-        return {id(part): at for at, part in enumerate(self._members)}
-
-    def __getitem__(self, at: int) -> object:
-        return self._members[at]
-
-    def check(self) -> None:
-        """Do nothing: the package was checked when its key was made."""
-
-
-_INLINE_BYTES = 1 << 16
-"""Constants of up to this many bytes, such as biases, are stored in the entry, so the model is not read for them."""
-
-
-class LazyParts(Parts):
-    """The larger constants of models, which are parsed when the first of these is used; entries contain all others."""
-
-    def __init__(self, content: Content) -> None:
-        self._content = content
-
-    def numbers(self) -> dict[int, int]:
-        return {id(part): at for at, part in enumerate(self._constants) if part.array.nbytes > _INLINE_BYTES}
-
-    def __getitem__(self, at: int) -> object:
-        return Constant(lambda: self._constants[at].array)
-
-    def check(self) -> None:
-        """Raise EncodeError if the models have operations declared by third-party code, the only part that can be."""
-        operations = tuple(s.operations for model in self._content.models for s in model.subgraphs)
-        encode(operations, Records(), self.numbers())
-
-    @cached
-    def _constants(self) -> tuple[Constant, ...]:
-        return keys.constants_of(self._content.models)
-
-
 # ---- payloads: a document and its buffers
 
 
 def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
-    """The sizes of the document and of every buffer, followed by these, each aligned to a cache line."""
-    document, buffers = encode(value, records, parts.numbers())
-    pieces = [document, *buffers]
+    """The sizes of the document, of every buffer and of the places of constants, followed by these, each aligned to a
+    cache line."""
+    used = _Used(parts.numbers())
+    document, buffers = encode(value, records, used)
+    places, _ = encode(parts.places(sorted(used.seen)), records)
+    pieces = [document, *buffers, places]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *map(len, pieces))
     return [part for piece in (sizes, *pieces) for part in (piece, bytes(-len(piece) % _ALIGNMENT))]
+
+
+class _Used(dict[int, int]):
+    """The numbers of parts by identity, which remembers those that were asked for."""
+
+    def __init__(self, numbers: Mapping[int, int]) -> None:
+        super().__init__(numbers)
+        self.seen = set[int]()
+
+    def __getitem__(self, identity: int) -> int:
+        found = super().__getitem__(identity)
+        self.seen.add(found)
+        return found
 
 
 def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]], Any, Any]:
@@ -311,10 +283,11 @@ def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program
     except (struct.error, OverflowError, MemoryError) as error:
         raise DecodeError(f"the sizes cannot be read: {error}") from error
     starts = tuple(accumulate((size + -size % _ALIGNMENT for size in sizes), initial=0))
-    if starts[-1] != len(payload) or count < 1:
+    if starts[-1] != len(payload) or count < 2:
         raise DecodeError(f"{len(payload)} bytes are not {count} pieces of {starts[-1]} bytes")
-    _, document, *buffers = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
+    _, document, *buffers, places = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
     found = decode(document, buffers, records, parts)
+    parts.locate(decode(places, (), records))
     if not (isinstance(found, tuple) and len(found) == 4 and isinstance(found[0], Program)):
         raise DecodeError("the entry does not contain a program")
     return found

@@ -12,8 +12,9 @@ from onert.ir import BackendError, CompileError
 from onert.ir.ops.control_flow.rest import Rest
 
 from .encoding import EncodeError
+from .parts import Parts
 from .records import Records
-from .serialize import UNUSABLE, Parts, pack, revived, without_kernels
+from .serialize import UNUSABLE, pack, revived, without_kernels
 
 
 def serialise(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
