@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hostile.writer import INT32, Model, Table, of_sizes, tensor
+from hostile.writer import INT32, Classes, Model, Table, tensor
 from onert.ir import Array
+
+CLASSES = Classes()
 
 
 def _reduced(model: Model, shape: Sequence[int], tensors: list[Table], operators: list[Table]) -> bytes:
@@ -32,6 +34,7 @@ def _ones(*shape: int) -> Array:
     return np.ones(shape, np.float32)
 
 
+@CLASSES.sized(8, 450, 1000)
 def convolved(side: int) -> bytes:
     """Convolutions with shared weights over a computed image."""
     model = Model()
@@ -49,6 +52,7 @@ def convolved(side: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(8, 60, 4000)
 def convolved_with_one_filter(side: int) -> bytes:
     """A computed image of one channel, and a window of a quarter of a million weights."""
     model = Model()
@@ -61,6 +65,7 @@ def convolved_with_one_filter(side: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(8, 100, 2000)
 def filtered_deeply(side: int) -> bytes:
     """A computed image, and a 64x64 window for each channel."""
     model = Model()
@@ -72,6 +77,7 @@ def filtered_deeply(side: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(8, 520, 1000)
 def spread(side: int) -> bytes:
     """A computed image, upsampled by a transposed convolution."""
     model = Model()
@@ -83,6 +89,7 @@ def spread(side: int) -> bytes:
     return _reduced(model, spread, tensors, operators)
 
 
+@CLASSES.sized(8, 70_000, 400_000)
 def multiplied(rows: int) -> bytes:
     """Computed rows, multiplied by a matrix many times."""
     model = Model()
@@ -97,6 +104,7 @@ def multiplied(rows: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(8, 300_000, 1_000_000)
 def gathered(rows: int) -> bytes:
     """Rows of a table, each gathered many times."""
     model = Model()
@@ -115,6 +123,7 @@ def gathered(rows: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(2, 50, 300)
 def broadcast(rows: int) -> bytes:
     """A constant broadcast to many rows, which stay alive while others are computed from them."""
     model = Model()
@@ -132,6 +141,7 @@ def broadcast(rows: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(2, 300, 1000)
 def tiled_table(times: int) -> bytes:
     """A constant tiled, transposed and passed through a softmax."""
     model = Model()
@@ -149,6 +159,7 @@ def tiled_table(times: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(10, 1_000_000, 30_000_000)
 def computed_window(columns: int) -> bytes:
     """A convolution with a computed window as wide as the image."""
     model = Model()
@@ -160,6 +171,7 @@ def computed_window(columns: int) -> bytes:
     return _reduced(model, (1, 1, 1, 1), tensors, operators)
 
 
+@CLASSES.sized(16, 128, 512)
 def folded_window(side: int) -> bytes:
     """A convolution of two constants of equal size."""
     model = Model()
@@ -175,6 +187,7 @@ def folded_window(side: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 15_000, 20_000_000)
 def steps_of_a_sequence(steps: int) -> bytes:
     """A computed sequence of millions of steps, through a layer with computed weights."""
     model = Model()
@@ -193,6 +206,7 @@ def steps_of_a_sequence(steps: int) -> bytes:
     return _reduced(model, (1, steps, 1), tensors, operators)
 
 
+@CLASSES.sized(300, 80_000, 500_000)
 def frames(samples: int) -> bytes:
     """Computed samples, each the start of a frame whose spectrum is computed."""
     from flatbuffers import flexbuffers
@@ -210,6 +224,7 @@ def frames(samples: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
+@CLASSES.sized(16, 200, 1024)
 def large_input(side: int) -> bytes:
     """Convolutions with shared weights over an image that is an input."""
     model = Model()
@@ -224,20 +239,3 @@ def large_input(side: int) -> bytes:
         last = len(tensors) - 1
         operators.append(model.operator("CONV_2D", (last - 1, 3, 2), (last,), options))
     return _reduced(model, shape, tensors, operators)
-
-
-CLASSES = of_sizes(
-    (convolved, (8, 450, 1000)),
-    (convolved_with_one_filter, (8, 60, 4000)),
-    (filtered_deeply, (8, 100, 2000)),
-    (spread, (8, 520, 1000)),
-    (multiplied, (8, 70_000, 400_000)),
-    (gathered, (8, 300_000, 1_000_000)),
-    (broadcast, (2, 50, 300)),
-    (tiled_table, (2, 300, 1000)),
-    (computed_window, (10, 1_000_000, 30_000_000)),
-    (folded_window, (16, 128, 512)),
-    (steps_of_a_sequence, (10, 15_000, 20_000_000)),
-    (frames, (300, 80_000, 500_000)),
-    (large_input, (16, 200, 1024)),
-)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hostile.writer import BOOL, INT32, Model, Table, of_sizes, tensor
+from hostile.writer import BOOL, INT32, Classes, Model, Table, tensor
 
+CLASSES = Classes()
 _IF, _WHILE, _CALL = ("IfOptions", "WhileOptions", "CallOptions")
 
 
@@ -25,6 +26,7 @@ def _call(model: Model, inputs: Sequence[int], outputs: Sequence[int], called: i
     return model.operator("CALL", inputs, outputs, Table(_CALL, subgraph=called))
 
 
+@CLASSES.sized(20, 300, 5000)
 def call_chain(depth: int) -> bytes:
     """Each subgraph calls the next."""
     model = Model()
@@ -34,6 +36,7 @@ def call_chain(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(20, 300, 5000)
 def if_chain(depth: int) -> bytes:
     """Each branch contains the next."""
     model = Model()
@@ -44,6 +47,7 @@ def if_chain(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(4, 60, 3000)
 def while_chain(depth: int) -> bytes:
     """Each loop's body is a loop."""
     model = Model()
@@ -57,6 +61,7 @@ def while_chain(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(4, 10, 40)
 def if_tree(depth: int) -> bytes:
     """Two branches at each level, which lengthen the tensor by one and by two, so that no two shapes are equal."""
     model = Model()
@@ -74,6 +79,7 @@ def if_tree(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(3, 10, 60)
 def call_tree(depth: int) -> bytes:
     """Each subgraph calls the next four times, with a different shape each."""
     model = Model()
@@ -90,6 +96,7 @@ def call_tree(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(5, 20, 60)
 def same_call_tree(depth: int) -> bytes:
     """Each subgraph calls the next twice, with the same shapes."""
     model = Model()
@@ -100,6 +107,7 @@ def same_call_tree(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(2, 8, 40)
 def while_tree(depth: int) -> bytes:
     """Each loop's body contains two loops, whose rounds lengthen a tensor."""
     model = Model()
@@ -123,6 +131,7 @@ def while_tree(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 100, 1000)
 def many_calls(count: int) -> bytes:
     """A graph that makes `count` calls to one that makes `count` calls to a third."""
     model = Model()
@@ -134,6 +143,7 @@ def many_calls(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(5, 50, 500)
 def many_shapes(count: int) -> bytes:
     """A subgraph of `count` operations that is called with `count` shapes."""
     model = Model()
@@ -159,6 +169,7 @@ def _loop(model: Model, bound: int, body: int) -> None:
     model.graph([ints, one, ints], [add])
 
 
+@CLASSES.sized(1000, 1 << 20, (1 << 31) - 1)
 def long_loop(bound: int) -> bytes:
     """A loop of many rounds that only count."""
     model = Model()
@@ -168,6 +179,7 @@ def long_loop(bound: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(1, 1000, 1_000_000)
 def endless_loop(size: int) -> bytes:
     """A loop that runs forever on `size` elements, which change in each round."""
     model = Model()
@@ -181,6 +193,7 @@ def endless_loop(size: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(1, 2, 20)
 def loops_in_loops(depth: int) -> bytes:
     """Nested loops of a hundred thousand rounds each; the innermost changes what all of them carry."""
     model = Model()
@@ -201,6 +214,7 @@ def loops_in_loops(depth: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(5, 25, 60)
 def growing_loop(rounds: int) -> bytes:
     """A tensor that doubles its length in each round."""
     model = Model()
@@ -215,6 +229,7 @@ def growing_loop(rounds: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1000, 20000)
 def long_chain(count: int) -> bytes:
     """A chain of operations of alternating kinds."""
     model = Model()
@@ -224,6 +239,7 @@ def long_chain(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1000, 20000)
 def long_chain_backwards(count: int) -> bytes:
     """A chain of operations, stored last to first."""
     model = Model()
@@ -232,6 +248,7 @@ def long_chain_backwards(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1000, 20000)
 def wide_graph(count: int) -> bytes:
     """`count` operations on one input, and one that adds their results."""
     model = Model()
@@ -241,6 +258,7 @@ def wide_graph(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1000, 20000)
 def reshapes(count: int) -> bytes:
     """Reshapes of reshapes, and transposes of transposes."""
     model = Model()
@@ -257,6 +275,7 @@ def reshapes(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(5, 50, 500)
 def different_layers(count: int) -> bytes:
     """Convolutions of which no two have the same shape."""
     model = Model()
@@ -273,25 +292,3 @@ def different_layers(count: int) -> bytes:
         channels = out
     model.graph(tensors, operators)
     return model.done()
-
-
-CLASSES = of_sizes(
-    (call_chain, (20, 300, 5000)),
-    (if_chain, (20, 300, 5000)),
-    (while_chain, (4, 60, 3000)),
-    (if_tree, (4, 10, 40)),
-    (call_tree, (3, 10, 60)),
-    (same_call_tree, (5, 20, 60)),
-    (while_tree, (2, 8, 40)),
-    (many_calls, (10, 100, 1000)),
-    (many_shapes, (5, 50, 500)),
-    (long_loop, (1000, 1 << 20, (1 << 31) - 1)),
-    (endless_loop, (1, 1000, 1_000_000)),
-    (loops_in_loops, (1, 2, 20)),
-    (growing_loop, (5, 25, 60)),
-    (long_chain, (100, 1000, 20000)),
-    (long_chain_backwards, (100, 1000, 20000)),
-    (wide_graph, (100, 1000, 20000)),
-    (reshapes, (100, 1000, 20000)),
-    (different_layers, (5, 50, 500)),
-)

@@ -8,7 +8,9 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
-from hostile.writer import Model, of_sizes, tensor
+from hostile.writer import Classes, Model, tensor
+
+CLASSES = Classes()
 
 
 def _relu() -> bytes:
@@ -32,6 +34,7 @@ def package(manifest: Mapping[str, Any] | bytes, members: Mapping[str, bytes]) -
     return file.getvalue()
 
 
+@CLASSES.sized(10, 300, 3000)
 def chained_models(count: int) -> bytes:
     """Each model's output is the next one's input; all are the same file."""
     joined = [{"from": f"{i}:0:0", "to": [f"{i + 1}:0:0"]} for i in range(count - 1)]
@@ -39,6 +42,7 @@ def chained_models(count: int) -> bytes:
     return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 300, 3000)
 def chained_backwards(count: int) -> bytes:
     """A chain of models in reverse order."""
     joined = [{"from": f"{i + 1}:0:0", "to": [f"{i}:0:0"]} for i in range(count - 1)]
@@ -46,12 +50,14 @@ def chained_backwards(count: int) -> bytes:
     return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 3000, 90000)
 def same_output(count: int) -> bytes:
     """One output of the package, listed many times."""
     manifest = {"models": ["m.tflite"], "pkg-inputs": ["0:0:0"], "pkg-outputs": ["0:0:0"] * count}
     return package(manifest, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 300, 3000)
 def side_by_side(count: int) -> bytes:
     """Models without connections, whose inputs and outputs are all the package's."""
     ports = [f"{i}:0:0" for i in range(count)]
@@ -59,6 +65,7 @@ def side_by_side(count: int) -> bytes:
     return package(manifest, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 300, 3000)
 def same_large_model(count: int) -> bytes:
     """A larger model, listed many times."""
     model = Model()
@@ -66,29 +73,34 @@ def same_large_model(count: int) -> bytes:
     return package({"models": ["m.tflite"] * count}, {"m.tflite": model.done()})
 
 
+@CLASSES.sized(10, 300, 3000)
 def one_to_many(count: int) -> bytes:
     """One output that feeds `count` models."""
     joined = [{"from": "0:0:0", "to": [f"{i + 1}:0:0" for i in range(count)]}]
     return package({"models": ["m.tflite"] * (count + 1), "model-connect": joined}, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 1000, 100000)
 def deep_manifest(depth: int) -> bytes:
     """Deeply nested lists."""
     return package(b'{"models": ' + b"[" * depth + b"]" * depth + b"}", {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 1000, 60000)
 def long_manifest(count: int) -> bytes:
     """Unknown keys."""
     manifest = {"models": ["m.tflite"], **{f"k{i}": [i] for i in range(count)}}
     return package(manifest, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 5000, 100000)
 def long_number(digits: int) -> bytes:
     """A version number of many digits."""
     raw = b'{"models": ["m.tflite"], "major-version": ' + b"1" * digits + b"}"
     return package(raw, {"m.tflite": _relu()})
 
 
+@CLASSES.sized(10, 1000, 10000)
 def same_config(count: int) -> bytes:
     """One configuration file, listed many times."""
     manifest = {"models": ["m.tflite"], "configs": ["c.cfg"] * count}
@@ -96,11 +108,13 @@ def same_config(count: int) -> bytes:
     return package(manifest, {"m.tflite": _relu(), "metadata/c.cfg": text})
 
 
+@CLASSES.sized(1, 100, 1000)
 def bomb(megabytes: int) -> bytes:
     """A model that is mostly zeros and unpacks to far more than the archive."""
     return package({"models": ["m.tflite"]}, {"m.tflite": _relu() + bytes(megabytes << 20)})
 
 
+@CLASSES.sized(1, 10, 40)
 def many_bombs(count: int) -> bytes:
     """Models of 50 MB of zeros each."""
     names = [f"m{i}.tflite" for i in range(count)]
@@ -108,29 +122,13 @@ def many_bombs(count: int) -> bytes:
     return package({"models": names}, dict.fromkeys(names, model))
 
 
+@CLASSES.sized(10, 1000, 60000)
 def many_members(count: int) -> bytes:
     """An archive of many files that nothing refers to."""
     return package({"models": ["m.tflite"]}, {"m.tflite": _relu(), **{f"f{i}": b"" for i in range(count)}})
 
 
+@CLASSES.sized(1, 100, 1000)
 def manifest_bomb(megabytes: int) -> bytes:
     """A manifest that is mostly blanks."""
     return package(b'{"models": ["m.tflite"]}' + b" " * (megabytes << 20), {"m.tflite": _relu()})
-
-
-CLASSES = of_sizes(
-    (chained_models, (10, 300, 3000)),
-    (chained_backwards, (10, 300, 3000)),
-    (same_output, (10, 3000, 90000)),
-    (side_by_side, (10, 300, 3000)),
-    (same_large_model, (10, 300, 3000)),
-    (one_to_many, (10, 300, 3000)),
-    (deep_manifest, (10, 1000, 100000)),
-    (long_manifest, (10, 1000, 60000)),
-    (long_number, (10, 5000, 100000)),
-    (same_config, (10, 1000, 10000)),
-    (bomb, (1, 100, 1000)),
-    (many_bombs, (1, 10, 40)),
-    (many_members, (10, 1000, 60000)),
-    (manifest_bomb, (1, 100, 1000)),
-)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hostile.writer import FLOAT32, INT4, STRING, Model, Table, integers, of_sizes, tensor
+from hostile.writer import FLOAT32, INT4, STRING, Classes, Model, Table, integers, tensor
 
+CLASSES = Classes()
 DETECTION = "TFLite_Detection_PostProcess"
 
 
@@ -36,6 +37,7 @@ def flexible(depth: int, wide: int = 4) -> bytes:
     return bytes(out + (root - values).to_bytes(4, "little") + bytes((0x26, 4)))
 
 
+@CLASSES.sized(6, 20, 2000)
 def flexible_options(depth: int) -> bytes:
     """A detection whose custom options expand to 4 to the power of `depth` vectors."""
     model = Model()
@@ -52,12 +54,14 @@ def _relus(tensors: list[Table], model: Model) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def one_name(count: int) -> bytes:
     """`count` tensors that share one name of 50 * `count` letters."""
     name = "n" * (50 * count)
     return _relus([tensor((1, 8), name=name) for _ in range(count)], Model())
 
 
+@CLASSES.sized(100, 2000, 20000)
 def one_name_of_a_broken_tensor(count: int) -> bytes:
     """The last tensor, with a long name, is malformed; its subgraph's name is long too."""
     name = "n" * (50 * count)
@@ -67,6 +71,7 @@ def one_name_of_a_broken_tensor(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(30, 300, 3000)
 def same_subgraph(count: int) -> bytes:
     """A subgraph of `count` tensors and operators, referred to `count` times."""
     model = Model()
@@ -76,6 +81,7 @@ def same_subgraph(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_operators(count: int) -> bytes:
     """One operator with `count` inputs, referred to `count` times."""
     model = Model()
@@ -84,6 +90,7 @@ def same_operators(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1000, 10000)
 def same_inputs(count: int) -> bytes:
     """`count` additions that share one vector of `count` inputs."""
     model = Model()
@@ -96,6 +103,7 @@ def same_inputs(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(12, 1000, 20000)
 def same_shape(count: int) -> bytes:
     """Tensors that share a shape of `count` dimensions, all dynamic in a shared signature."""
     model = Model()
@@ -104,6 +112,7 @@ def same_shape(count: int) -> bytes:
     return _relus(tensors, model)
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_scales(count: int) -> bytes:
     """Constants that share `count` scales."""
     model = Model()
@@ -113,6 +122,7 @@ def same_scales(count: int) -> bytes:
     return _relus(tensors, model)
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_strings(count: int) -> bytes:
     """Constants of `count` strings in one buffer."""
     model = Model()
@@ -123,6 +133,7 @@ def same_strings(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_sparsity(count: int) -> bytes:
     """Constants that share the indices of a compressed dimension."""
     model = Model()
@@ -137,6 +148,7 @@ def same_sparsity(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_options(count: int) -> bytes:
     """Reshapes that share a new shape of `count` dimensions."""
     model = Model()
@@ -146,6 +158,7 @@ def same_options(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_custom_options(count: int) -> bytes:
     """Custom operators that share their options, a hundred bytes for each."""
     model = Model()
@@ -155,6 +168,7 @@ def same_custom_options(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_code(count: int) -> bytes:
     """Operator codes that share a long name, and an operator of each."""
     model = Model()
@@ -165,6 +179,7 @@ def same_code(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def same_signature(count: int) -> bytes:
     """Signatures that share one list of identical inputs, and long names."""
     name = "s" * (20 * count)
@@ -176,6 +191,7 @@ def same_signature(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 10000, 1000000)
 def wrong_signature(count: int) -> bytes:
     """The signature names a missing output, in a model that lists one output many times."""
     wrong = Table("TensorMap", name="w" * count, tensor_index=7)
@@ -184,6 +200,7 @@ def wrong_signature(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 9000, 90000)
 def many_outputs(count: int) -> bytes:
     """One tensor that is listed as every output."""
     model = Model()
@@ -191,6 +208,7 @@ def many_outputs(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 2000, 20000)
 def many_inputs(count: int) -> bytes:
     """Many inputs that all have one name."""
     model = Model()
@@ -200,6 +218,7 @@ def many_inputs(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 100, 2000)
 def same_buffer(count: int) -> bytes:
     """4-bit constants that unpack one shared buffer, all of them used."""
     model = Model()
@@ -222,6 +241,7 @@ def _one_stored() -> Table:
     return Table("SparsityParameters", traversal_order=integers(0), dim_metadata=[level])
 
 
+@CLASSES.sized(100, 20000, 2000000)
 def dense_from_sparse(size: int) -> bytes:
     """A constant with one stored element and `size` thousand elements in total."""
     model, sparsity = Model(), _one_stored()
@@ -231,6 +251,7 @@ def dense_from_sparse(size: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 200, 2000)
 def many_dense_from_sparse(count: int) -> bytes:
     """Sparse constants of a million elements each, added one after the other."""
     model, sparsity = Model(), _one_stored()
@@ -242,27 +263,3 @@ def many_dense_from_sparse(count: int) -> bytes:
         operators.append(model.operator("ADD", (2 * at, 2 * at + 1), (2 * at + 2,), Table("AddOptions")))
     model.graph(tensors, operators)
     return model.done()
-
-
-CLASSES = of_sizes(
-    (flexible_options, (6, 20, 2000)),
-    (one_name, (100, 2000, 20000)),
-    (one_name_of_a_broken_tensor, (100, 2000, 20000)),
-    (same_subgraph, (30, 300, 3000)),
-    (same_operators, (100, 2000, 20000)),
-    (same_inputs, (100, 1000, 10000)),
-    (same_shape, (12, 1000, 20000)),
-    (same_scales, (100, 2000, 20000)),
-    (same_strings, (100, 2000, 20000)),
-    (same_sparsity, (100, 2000, 20000)),
-    (same_options, (100, 2000, 20000)),
-    (same_custom_options, (100, 2000, 20000)),
-    (same_code, (100, 2000, 20000)),
-    (same_signature, (100, 2000, 20000)),
-    (wrong_signature, (100, 10000, 1000000)),
-    (many_outputs, (100, 9000, 90000)),
-    (many_inputs, (100, 2000, 20000)),
-    (same_buffer, (10, 100, 2000)),
-    (dense_from_sparse, (100, 20000, 2000000)),
-    (many_dense_from_sparse, (10, 200, 2000)),
-)

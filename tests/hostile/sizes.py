@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hostile.writer import INT32, INT64, Model, Table, of_sizes, tensor
+from hostile.writer import INT32, INT64, Classes, Model, Table, tensor
 
+CLASSES = Classes()
 HUGE = (1 << 31) - 1
+_MILLIONS = (1, 400, 2000)
 
 
 def _one(name: str, inputs: list[Table], outputs: list[Table], options: Table | None, model: Model) -> bytes:
@@ -17,6 +19,7 @@ def _one(name: str, inputs: list[Table], outputs: list[Table], options: Table | 
     return model.done()
 
 
+@CLASSES.sized(*_MILLIONS)
 def declared_input(millions: int) -> bytes:
     """An input of that many million elements."""
     model = Model()
@@ -24,6 +27,7 @@ def declared_input(millions: int) -> bytes:
     return _one("RELU", [tensor(shape)], [tensor(shape)], None, model)
 
 
+@CLASSES.sized(*_MILLIONS)
 def intermediate(millions: int) -> bytes:
     """One element, broadcast to many and summed to one again."""
     model = Model()
@@ -40,6 +44,7 @@ def intermediate(millions: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(*_MILLIONS)
 def folded_fill(millions: int) -> bytes:
     """A constant filled before the run."""
     model = Model()
@@ -54,6 +59,7 @@ def folded_fill(millions: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 500_000, 2_000_000)
 def folded_range(thousands: int) -> bytes:
     """A range generated before the run."""
     model = Model()
@@ -67,6 +73,7 @@ def folded_range(thousands: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 1000, 6000)
 def many_small_folds(count: int) -> bytes:
     """`count` constants of 16 kB, one for each pair of operations."""
     model = Model()
@@ -83,6 +90,7 @@ def many_small_folds(count: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 29, 60)
 def doubling(times: int) -> bytes:
     """A tensor that is repeatedly concatenated with itself."""
     model = Model()
@@ -93,6 +101,7 @@ def doubling(times: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 29, 60)
 def doubling_constant(times: int) -> bytes:
     """A constant that is repeatedly concatenated with itself and added to the input."""
     model = Model()
@@ -104,6 +113,7 @@ def doubling_constant(times: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(*_MILLIONS)
 def unknown_before_the_run(millions: int) -> bytes:
     """Dimensions known only at run time: the input's elements plus constants."""
     model = Model()
@@ -121,6 +131,7 @@ def unknown_before_the_run(millions: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(10, 29, 60)
 def unknown_doubling(times: int) -> bytes:
     """A tensor of a size known only at run time, repeatedly concatenated with itself."""
     model = Model()
@@ -136,6 +147,7 @@ def unknown_doubling(times: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(1000, 400_000, 2_000_000)
 def tiled(times: int) -> bytes:
     """One element, tiled."""
     model = Model()
@@ -143,6 +155,7 @@ def tiled(times: int) -> bytes:
     return _one("TILE", tensors, [tensor((times, 1000))], None, model)
 
 
+@CLASSES.sized(100, 10000, 30000)
 def resized(side: int) -> bytes:
     """An image of one pixel, enlarged."""
     model = Model()
@@ -150,6 +163,7 @@ def resized(side: int) -> bytes:
     return _one("RESIZE_BILINEAR", tensors, [tensor((1, side, side, 3))], Table("ResizeBilinearOptions"), model)
 
 
+@CLASSES.sized(100, 10000, 20000)
 def padded(side: int) -> bytes:
     """One element with huge padding on all sides."""
     model = Model()
@@ -157,6 +171,7 @@ def padded(side: int) -> bytes:
     return _one("PAD", tensors, [tensor((2 * side + 1,) * 2)], Table("PadOptions"), model)
 
 
+@CLASSES.sized(100, 400_000, 2_000_000)
 def hot(size: int) -> bytes:
     """One-hot vectors of huge depth."""
     model = Model()
@@ -166,6 +181,7 @@ def hot(size: int) -> bytes:
     return _one("ONE_HOT", inputs, [tensor((1000, size))], Table("OneHotOptions", axis=-1), model)
 
 
+@CLASSES.sized(100, 10000, HUGE)
 def pooled(side: int) -> bytes:
     """Windows far larger than the image."""
     model = Model()
@@ -173,6 +189,7 @@ def pooled(side: int) -> bytes:
     return _one("MAX_POOL_2D", [tensor((1, 64, 64, 8))], [tensor((1, 64, 64, 8))], options, model)
 
 
+@CLASSES.sized(100, 1 << 20, HUGE)
 def strided(step: int) -> bytes:
     """A convolution with huge strides and dilations."""
     model = Model()
@@ -184,6 +201,7 @@ def strided(step: int) -> bytes:
     return _one("CONV_2D", [tensor((1, 8, 8, 2)), weights, bias], [tensor((1, 1, 1, 2))], options, model)
 
 
+@CLASSES.sized(10, 2000, 1 << 20)
 def transposed(step: int) -> bytes:
     """A transposed convolution that spreads an image with huge strides."""
     model = Model()
@@ -196,6 +214,7 @@ def transposed(step: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(3, 1 << 20, HUGE)
 def split(parts: int) -> bytes:
     """A split that declares many more parts than it has outputs."""
     model = Model()
@@ -206,6 +225,7 @@ def split(parts: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(3, 1 << 20, HUGE)
 def packed(parts: int) -> bytes:
     """A pack that declares many more parts than it has inputs."""
     model = Model()
@@ -213,6 +233,7 @@ def packed(parts: int) -> bytes:
     return _one("PACK", [tensor((4,))], [tensor((1, 4))], options, model)
 
 
+@CLASSES.sized(100, 100_000_000, HUGE)
 def multinomial(samples: int) -> bytes:
     """Many random numbers."""
     model = Model()
@@ -220,6 +241,7 @@ def multinomial(samples: int) -> bytes:
     return _one("MULTINOMIAL", inputs, [tensor((1, samples), INT64)], Table("RandomOptions", seed=1, seed2=2), model)
 
 
+@CLASSES.sized(17, 1000, 1_000_000)
 def high_rank(rank: int) -> bytes:
     """A reshape to a shape of very high rank."""
     model = Model()
@@ -227,6 +249,7 @@ def high_rank(rank: int) -> bytes:
     return _one("RESHAPE", [tensor((1,)), shape], [tensor((1,))], None, model)
 
 
+@CLASSES.sized(8, 16, 30)
 def overflow(bits: int) -> bytes:
     """Dimensions whose product exceeds any machine integer."""
     shape = [1 << min(bits, 30)] * 8
@@ -235,6 +258,7 @@ def overflow(bits: int) -> bytes:
     return _one("BROADCAST_TO", [tensor((1,)), dims], [tensor(shape)], None, model)
 
 
+@CLASSES.sized(100, 1 << 20, HUGE)
 def empty_and_huge(size: int) -> bytes:
     """No elements: one dimension is 0, the others are huge."""
     model = Model()
@@ -242,6 +266,7 @@ def empty_and_huge(size: int) -> bytes:
     return _one("RELU", [tensor(shape)], [tensor(shape)], None, model)
 
 
+@CLASSES.sized(100, 2000, 6000)
 def products(side: int) -> bytes:
     """A chain of matrix products of computed matrices."""
     model = Model()
@@ -255,6 +280,7 @@ def products(side: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 20000, 100000)
 def slow_elements(thousands: int) -> bytes:
     """Operations that run element by element on a large computed tensor."""
     model = Model()
@@ -270,6 +296,7 @@ def slow_elements(thousands: int) -> bytes:
     return model.done()
 
 
+@CLASSES.sized(100, 1 << 20, HUGE)
 def detected(count: int) -> bytes:
     """A detection that may keep more boxes and classes than there are."""
     from flatbuffers import flexbuffers
@@ -289,34 +316,3 @@ def detected(count: int) -> bytes:
     )
     model.graph(tensors, [detect], (0, 1), (3, 4, 5, 6))
     return model.done()
-
-
-_MILLIONS = (1, 400, 2000)
-
-CLASSES = of_sizes(
-    (declared_input, _MILLIONS),
-    (intermediate, _MILLIONS),
-    (folded_fill, _MILLIONS),
-    (folded_range, (100, 500_000, 2_000_000)),
-    (many_small_folds, (10, 1000, 6000)),
-    (doubling, (10, 29, 60)),
-    (doubling_constant, (10, 29, 60)),
-    (unknown_before_the_run, _MILLIONS),
-    (unknown_doubling, (10, 29, 60)),
-    (tiled, (1000, 400_000, 2_000_000)),
-    (resized, (100, 10000, 30000)),
-    (padded, (100, 10000, 20000)),
-    (hot, (100, 400_000, 2_000_000)),
-    (pooled, (100, 10000, HUGE)),
-    (strided, (100, 1 << 20, HUGE)),
-    (transposed, (10, 2000, 1 << 20)),
-    (split, (3, 1 << 20, HUGE)),
-    (packed, (3, 1 << 20, HUGE)),
-    (multinomial, (100, 100_000_000, HUGE)),
-    (high_rank, (17, 1000, 1_000_000)),
-    (overflow, (8, 16, 30)),
-    (empty_and_huge, (100, 1 << 20, HUGE)),
-    (products, (100, 2000, 6000)),
-    (slow_elements, (100, 20000, 100000)),
-    (detected, (100, 1 << 20, HUGE)),
-)

@@ -103,9 +103,17 @@ class Writer:
 Sizes = tuple[int, int, int]
 
 
-def of_sizes(*makers: tuple[Callable[[int], bytes], Sizes]) -> dict[str, tuple[Callable[[int], bytes], Sizes]]:
+class Classes(dict[str, tuple[Callable[[int], bytes], Sizes]]):
     """The maker of each class of files, by name, with the parameters of its small, medium and large file."""
-    return {make.__name__: (make, sizes) for make, sizes in makers}
+
+    def sized(self, *sizes: *Sizes) -> Callable[[Callable[[int], bytes]], Callable[[int], bytes]]:
+        """A decorator that adds a maker."""
+
+        def added(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+            self[make.__name__] = (make, sizes)
+            return make
+
+        return added
 
 
 def integers(*values: int) -> Array:
