@@ -12,6 +12,7 @@ from hostile.writer import INT32, Classes, Model, Table, tensor
 from onert.ir import Array
 
 CLASSES = Classes()
+_PLAIN = {"padding": 0, "stride_w": 1, "stride_h": 1}
 
 
 def _reduced(model: Model, shape: Sequence[int], tensors: list[Table], operators: list[Table]) -> bytes:
@@ -20,8 +21,7 @@ def _reduced(model: Model, shape: Sequence[int], tensors: list[Table], operators
     last = len(tensors) - 1
     tensors += [axes, tensor((1,))]
     operators.append(model.operator("SUM", (last, last + 1), (last + 2,), Table("ReducerOptions", keep_dims=True)))
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 def _broadcast_element(model: Model, shape: Sequence[int]) -> tuple[list[Table], list[Table]]:
@@ -46,35 +46,30 @@ def convolved(side: int) -> bytes:
         tensors.append(tensor(shape))
         last = len(tensors) - 1
         given = 2 if last == 5 else last - 1
-        operators.append(
-            model.operator("CONV_2D", (given, 3, 4), (last,), Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1))
-        )
+        operators.append(model.operator("CONV_2D", (given, 3, 4), (last,), Table("Conv2DOptions", **_PLAIN)))
+    return _reduced(model, shape, tensors, operators)
+
+
+def _filtered(layer: str, options: Table, side: int, window: int, channels: int) -> bytes:
+    """A computed image, and a layer with a square window and as many outputs as there are channels."""
+    model = Model()
+    shape = (1, side, side, channels)
+    tensors, operators = _broadcast_element(model, shape)
+    tensors += [model.constant(_ones(1, window, window, channels)), model.constant(_ones(channels)), tensor(shape)]
+    operators.append(model.operator(layer, (2, 3, 4), (5,), options))
     return _reduced(model, shape, tensors, operators)
 
 
 @CLASSES.sized(8, 60, 4000)
 def convolved_with_one_filter(side: int) -> bytes:
     """A computed image of one channel, and a window of a quarter of a million weights."""
-    model = Model()
-    shape = (1, side, side, 1)
-    tensors, operators = _broadcast_element(model, shape)
-    window = 512
-    tensors += [model.constant(_ones(1, window, window, 1)), model.constant(_ones(1)), tensor(shape)]
-    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
-    operators.append(model.operator("CONV_2D", (2, 3, 4), (5,), options))
-    return _reduced(model, shape, tensors, operators)
+    return _filtered("CONV_2D", Table("Conv2DOptions", **_PLAIN), side, 512, 1)
 
 
 @CLASSES.sized(8, 100, 2000)
 def filtered_deeply(side: int) -> bytes:
     """A computed image, and a 64x64 window for each channel."""
-    model = Model()
-    shape = (1, side, side, 64)
-    tensors, operators = _broadcast_element(model, shape)
-    tensors += [model.constant(_ones(1, 64, 64, 64)), model.constant(_ones(64)), tensor(shape)]
-    options = Table("DepthwiseConv2DOptions", padding=0, stride_w=1, stride_h=1, depth_multiplier=1)
-    operators.append(model.operator("DEPTHWISE_CONV_2D", (2, 3, 4), (5,), options))
-    return _reduced(model, shape, tensors, operators)
+    return _filtered("DEPTHWISE_CONV_2D", Table("DepthwiseConv2DOptions", **_PLAIN, depth_multiplier=1), side, 64, 64)
 
 
 @CLASSES.sized(8, 520, 1000)
@@ -111,7 +106,7 @@ def gathered(rows: int) -> bytes:
     shape = (rows, 512)
     tensors = [
         tensor((1,), INT32),
-        model.constant(np.array([rows], np.int32)),
+        model.integers(rows),
         tensor((rows,), INT32),
         model.constant(_ones(512, 512)),
         tensor(shape),
@@ -147,8 +142,8 @@ def tiled_table(times: int) -> bytes:
     model = Model()
     shape = (512 * times, 512)
     tensors = [tensor((1,)), model.constant(_ones(512, 512)), tensor((512, 512))]
-    tensors += [model.constant(np.array([times, 1], np.int32)), tensor(shape), tensor(shape[::-1])]
-    tensors += [model.constant(np.array([1, 0], np.int32))]
+    tensors += [model.integers(times, 1), tensor(shape), tensor(shape[::-1])]
+    tensors += [model.integers(1, 0)]
     tensors += [tensor(shape[::-1])]
     operators = [
         model.operator("ADD", (0, 1), (2,), Table("AddOptions")),
@@ -178,13 +173,12 @@ def folded_window(side: int) -> bytes:
     picture, window = model.constant(_ones(1, side, side, 1)), model.constant(_ones(1, side, side, 1))
     tensors = [tensor((1,)), picture, window, model.constant(_ones(1)), tensor(picture.fields["shape"])]
     tensors.append(tensor(picture.fields["shape"]))
-    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
+    options = Table("Conv2DOptions", **_PLAIN)
     operators = [
         model.operator("CONV_2D", (1, 2, 3), (4,), options),
         model.operator("ADD", (0, 4), (5,), Table("AddOptions")),
     ]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(10, 15_000, 20_000_000)
@@ -192,7 +186,7 @@ def steps_of_a_sequence(steps: int) -> bytes:
     """A computed sequence of millions of steps, through a layer with computed weights."""
     model = Model()
     tensors, operators = _broadcast_element(model, (1, steps, 1))
-    tensors += [model.constant(np.array([1, 1], np.int32)), tensor((1, 1)), model.constant(_ones(1))]
+    tensors += [model.integers(1, 1), tensor((1, 1)), model.constant(_ones(1))]
     tensors += [tensor((1, 1), is_variable=True), tensor((1, steps, 1))]
     operators += [
         model.operator("BROADCAST_TO", (0, 3), (4,)),
@@ -232,7 +226,7 @@ def large_input(side: int) -> bytes:
     shape = (1, side, side, channels)
     tensors = [tensor((1, side, side, 3)), model.constant(_ones(channels, 3, 3, 3)), model.constant(_ones(channels))]
     tensors += [model.constant(_ones(channels, 3, 3, channels)), tensor(shape)]
-    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
+    options = Table("Conv2DOptions", **_PLAIN)
     operators = [model.operator("CONV_2D", (0, 1, 2), (4,), options)]
     for _ in range(20):
         tensors.append(tensor(shape))

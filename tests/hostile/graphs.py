@@ -32,8 +32,7 @@ def call_chain(depth: int) -> bytes:
     model = Model()
     for at in range(depth):
         model.graph([tensor(), tensor()], [_call(model, (0,), (1,), at + 1)])
-    model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
-    return model.done()
+    return model.file([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
 
 
 @CLASSES.sized(20, 300, 5000)
@@ -43,22 +42,20 @@ def if_chain(depth: int) -> bytes:
     ends = [tensor((1,), BOOL), tensor(), tensor()]
     for at in range(depth):
         model.graph(ends, [_if(model, (0, 0, 1), (2,), at + 1, depth)], (0, 1))
-    model.graph(ends, [model.operator("RELU", (1,), (2,))], (0, 1))
-    return model.done()
+    return model.file(ends, [model.operator("RELU", (1,), (2,))], (0, 1))
 
 
 @CLASSES.sized(4, 60, 3000)
 def while_chain(depth: int) -> bytes:
     """Each loop's body is a loop."""
     model = Model()
-    limit = model.constant(np.array([1], np.int32))
-    one = model.constant(np.array([1], np.int32))
+    limit = model.integers(1)
+    one = model.integers(1)
     ints = [tensor((1,), INT32), tensor((1,), INT32)]
     for at in range(depth):
         model.graph(ints, [_while(model, (0,), (1,), depth + 1, at + 1)])
     model.graph([ints[0], one, ints[1]], [model.operator("ADD", (0, 1), (2,), Table("AddOptions"))])
-    model.graph([ints[0], limit, tensor((1,), BOOL)], [model.operator("LESS", (0, 1), (2,))])
-    return model.done()
+    return model.file([ints[0], limit, tensor((1,), BOOL)], [model.operator("LESS", (0, 1), (2,))])
 
 
 @CLASSES.sized(4, 10, 40)
@@ -73,7 +70,7 @@ def if_tree(depth: int) -> bytes:
             padded = model.operator("PAD", (1, 3), (4,), Table("PadOptions"))
             model.graph([*here, pad, tensor()], [padded, _if(model, (0, 0, 4), (2,), below, below + 1)], (0, 1), (2,))
     for _ in range(2):
-        total = model.constant(np.array([0], np.int32))
+        total = model.integers(0)
         summed = model.operator("SUM", (1, 3), (2,), Table("ReducerOptions", keep_dims=True))
         model.graph([tensor((1,), BOOL), tensor(), tensor(), total], [summed], (0, 1), (2,))
     return model.done()
@@ -92,8 +89,7 @@ def call_tree(depth: int) -> bytes:
             operators.append(model.operator("PAD", (source, last), (last + 1,), Table("PadOptions")))
             operators.append(_call(model, (last + 1,), (last + 2,), at + 1))
         model.graph(tensors, operators)
-    model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
-    return model.done()
+    return model.file([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
 
 
 @CLASSES.sized(5, 20, 60)
@@ -103,8 +99,7 @@ def same_call_tree(depth: int) -> bytes:
     for at in range(depth):
         calls = [_call(model, (0,), (1,), at + 1), _call(model, (1,), (2,), at + 1)]
         model.graph([tensor(), tensor(), tensor()], calls)
-    model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
-    return model.done()
+    return model.file([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
 
 
 @CLASSES.sized(2, 8, 40)
@@ -112,7 +107,7 @@ def while_tree(depth: int) -> bytes:
     """Each loop's body contains two loops, whose rounds lengthen a tensor."""
     model = Model()
     ints = tensor((1,), INT32)
-    limit, one = (model.constant(np.array([n], np.int32)) for n in (2, 1))
+    limit, one = (model.integers(n) for n in (2, 1))
     for at in range(depth):
         pad = model.constant(np.array([[0, at + 1]], np.int32))
         operators = [
@@ -127,8 +122,7 @@ def while_tree(depth: int) -> bytes:
     longer = model.operator("PAD", (3, 4), (5,), Table("PadOptions"))
     model.graph([ints, one, ints, tensor(), pad, tensor()], [add, longer], (0, 3), (2, 5))
     less = model.operator("LESS", (0, 1), (2,))
-    model.graph([ints, limit, tensor((1,), BOOL), tensor()], [less], (0, 3), (2,))
-    return model.done()
+    return model.file([ints, limit, tensor((1,), BOOL), tensor()], [less], (0, 3), (2,))
 
 
 @CLASSES.sized(10, 100, 1000)
@@ -139,8 +133,7 @@ def many_calls(count: int) -> bytes:
         calls = [_call(model, (i,), (i + 1,), called) for i in range(count)]
         model.graph([tensor() for _ in range(count + 1)], calls)
     relus = [model.operator("TANH", (i,), (i + 1,)) for i in range(count)]
-    model.graph([tensor() for _ in range(count + 1)], relus)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], relus)
 
 
 @CLASSES.sized(5, 50, 500)
@@ -156,15 +149,14 @@ def many_shapes(count: int) -> bytes:
     model.graph(tensors, operators)
     kinds = ("TANH", "LOGISTIC", "EXP", "SIN")
     inner = [model.operator(kinds[i % 4], (i,), (i + 1,)) for i in range(count)]
-    model.graph([tensor() for _ in range(count + 1)], inner)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], inner)
 
 
 def _loop(model: Model, bound: int, body: int) -> None:
     """Add a condition that holds below `bound`, and a body that counts."""
     ints = tensor((1,), INT32)
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
-    one, limit = (model.constant(np.array([n], np.int32)) for n in (1, bound))
+    one, limit = (model.integers(n) for n in (1, bound))
     model.graph([ints, limit, tensor((1,), BOOL)], [model.operator("LESS", (0, 1), (2,))])
     model.graph([ints, one, ints], [add])
 
@@ -184,13 +176,12 @@ def endless_loop(size: int) -> bytes:
     """A loop that runs forever on `size` elements, which change in each round."""
     model = Model()
     model.graph([tensor((size,)), tensor((size,))], [_while(model, (0,), (1,), 1, 2)])
-    zero = model.constant(np.array([0], np.int32))
+    zero = model.integers(0)
     high = model.constant(np.array(9e30, np.float32))
     least = model.operator("REDUCE_MIN", (0, 1), (2,), Table("ReducerOptions"))
     less = model.operator("LESS", (2, 3), (4,))
     model.graph([tensor((size,)), zero, tensor(()), high, tensor((), BOOL)], [least, less], (0,), (4,))
-    model.graph([tensor((size,)), tensor((size,))], [model.operator("COS", (0,), (1,))])
-    return model.done()
+    return model.file([tensor((size,)), tensor((size,))], [model.operator("COS", (0,), (1,))])
 
 
 @CLASSES.sized(1, 2, 20)
@@ -198,8 +189,8 @@ def loops_in_loops(depth: int) -> bytes:
     """Nested loops of a hundred thousand rounds each; the innermost changes what all of them carry."""
     model = Model()
     ints = tensor((1,), INT32)
-    one, zero = (model.constant(np.array([n], np.int32)) for n in (1, 0))
-    limit = model.constant(np.array([100_000], np.int32))
+    one, zero = (model.integers(n) for n in (1, 0))
+    limit = model.integers(100_000)
     add = Table("AddOptions")
     model.graph([ints, zero, ints, ints], [_while(model, (1, 0), (2, 3), depth + 2, 1)])
     for at in range(1, depth + 1):
@@ -210,8 +201,7 @@ def loops_in_loops(depth: int) -> bytes:
         model.graph([ints, ints, zero, ints, ints, one, ints], operators, (0, 1), (6, 4))
     operators = [model.operator("ADD", (0, 2), (3,), add), model.operator("ADD", (1, 0), (4,), add)]
     model.graph([ints, ints, one, ints, ints], operators, (0, 1), (3, 4))
-    model.graph([ints, ints, limit, tensor((1,), BOOL)], [model.operator("LESS", (0, 2), (3,))], (0, 1), (3,))
-    return model.done()
+    return model.file([ints, ints, limit, tensor((1,), BOOL)], [model.operator("LESS", (0, 2), (3,))], (0, 1), (3,))
 
 
 @CLASSES.sized(5, 25, 60)
@@ -219,14 +209,13 @@ def growing_loop(rounds: int) -> bytes:
     """A tensor that doubles its length in each round."""
     model = Model()
     ints, many = tensor((1,), INT32), tensor((1,))
-    limit, one = (model.constant(np.array([n], np.int32)) for n in (rounds, 1))
+    limit, one = (model.integers(n) for n in (rounds, 1))
     model.graph([ints, many, ints, many], [_while(model, (0, 1), (2, 3), 1, 2)], (0, 1), (3,))
     less = model.operator("LESS", (0, 1), (2,))
     model.graph([ints, limit, tensor((1,), BOOL), many], [less], (0, 3), (2,))
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
     twice = model.operator("CONCATENATION", (3, 3), (4,), Table("ConcatenationOptions"))
-    model.graph([ints, one, ints, many, many], [add, twice], (0, 3), (2, 4))
-    return model.done()
+    return model.file([ints, one, ints, many, many], [add, twice], (0, 3), (2, 4))
 
 
 @CLASSES.sized(100, 1000, 20000)
@@ -235,8 +224,7 @@ def long_chain(count: int) -> bytes:
     model = Model()
     kinds = ("TANH", "LOGISTIC", "EXP", "SIN", "NEG")
     operators = [model.operator(kinds[i % len(kinds)], (i,), (i + 1,)) for i in range(count)]
-    model.graph([tensor((8,)) for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor((8,)) for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(100, 1000, 20000)
@@ -244,8 +232,7 @@ def long_chain_backwards(count: int) -> bytes:
     """A chain of operations, stored last to first."""
     model = Model()
     operators = [model.operator("TANH", (i,), (i + 1,)) for i in reversed(range(count))]
-    model.graph([tensor((8,)) for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor((8,)) for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(100, 1000, 20000)
@@ -254,15 +241,14 @@ def wide_graph(count: int) -> bytes:
     model = Model()
     operators = [model.operator("TANH", (0,), (i + 1,)) for i in range(count)]
     operators.append(model.operator("ADD_N", range(1, count + 1), (count + 1,)))
-    model.graph([tensor((8,)) for _ in range(count + 2)], operators)
-    return model.done()
+    return model.file([tensor((8,)) for _ in range(count + 2)], operators)
 
 
 @CLASSES.sized(100, 1000, 20000)
 def reshapes(count: int) -> bytes:
     """Reshapes of reshapes, and transposes of transposes."""
     model = Model()
-    order = model.constant(np.array([1, 0], np.int32))
+    order = model.integers(1, 0)
     tensors = [tensor((2, 3) if i % 2 else (3, 2)) for i in range(count + 1)]
     operators = []
     for i in range(count):
@@ -271,8 +257,7 @@ def reshapes(count: int) -> bytes:
         else:
             shape = np.array(tensors[i + 1].fields["shape"], np.int32)
             operators.append(model.operator("RESHAPE", (i,), (i + 1,), Table("ReshapeOptions", new_shape=shape)))
-    model.graph([*tensors, order], operators, (0,), (count,))
-    return model.done()
+    return model.file([*tensors, order], operators, (0,), (count,))
 
 
 @CLASSES.sized(5, 50, 500)
@@ -290,5 +275,4 @@ def different_layers(count: int) -> bytes:
         source = at - 1
         operators.append(model.operator("CONV_2D", (source, at, at + 1), (at + 2,), options))
         channels = out
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)

@@ -15,8 +15,7 @@ CLASSES = Classes()
 
 def _relu() -> bytes:
     model = Model()
-    model.graph([tensor(name="x"), tensor(name="y")], [model.operator("RELU", (0,), (1,))])
-    return model.done()
+    return model.file([tensor(name="x"), tensor(name="y")], [model.operator("RELU", (0,), (1,))])
 
 
 def package(manifest: Mapping[str, Any] | bytes, members: Mapping[str, bytes]) -> bytes:

@@ -43,15 +43,15 @@ def flexible_options(depth: int) -> bytes:
     model = Model()
     tensors = [tensor((1, 4, 4)), tensor((1, 4, 3)), model.constant(np.ones((4, 4), np.float32))]
     tensors += [tensor((1, 4, 4)), tensor((1, 4)), tensor((1, 4)), tensor((1,))]
-    model.graph(tensors, [model.operator(DETECTION, (0, 1, 2), (3, 4, 5, 6), custom_options=flexible(depth))], (0, 1))
-    return model.done()
+    return model.file(
+        tensors, [model.operator(DETECTION, (0, 1, 2), (3, 4, 5, 6), custom_options=flexible(depth))], (0, 1)
+    )
 
 
 def _relus(tensors: list[Table], model: Model) -> bytes:
     """A chain through all tensors."""
     operators = [model.operator("RELU", (i,), (i + 1,)) for i in range(len(tensors) - 1)]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -67,8 +67,7 @@ def one_name_of_a_broken_tensor(count: int) -> bytes:
     name = "n" * (50 * count)
     model = Model()
     tensors = [tensor((1, 8), name=name) for _ in range(count)] + [tensor((-1, 8), name=name)]
-    model.graph(tensors, [], name=name)
-    return model.done()
+    return model.file(tensors, [], name=name)
 
 
 @CLASSES.sized(30, 300, 3000)
@@ -86,8 +85,7 @@ def same_operators(count: int) -> bytes:
     """One operator with `count` inputs, referred to `count` times."""
     model = Model()
     operator = model.operator("ADD_N", [0] * count, (1,))
-    model.graph([tensor(), tensor()], [operator] * count)
-    return model.done()
+    return model.file([tensor(), tensor()], [operator] * count)
 
 
 @CLASSES.sized(100, 1000, 10000)
@@ -99,8 +97,7 @@ def same_inputs(count: int) -> bytes:
     for index in range(count):
         operators.append(model.operator("ADD_N", (), (index + 1,)))
         operators[-1].fields["inputs"] = many
-    model.graph([tensor() for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(12, 1000, 20000)
@@ -129,8 +126,7 @@ def same_strings(count: int) -> bytes:
     ends = np.full(count + 1, 4 * (count + 2), np.int32)
     buffer = model.buffer(integers(count).tobytes() + ends.tobytes())
     tensors = [tensor((count,), STRING, buffer) for _ in range(count)]
-    model.graph([tensor(), tensor(), *tensors], [model.operator("RELU", (0,), (1,))], (0,), (1,))
-    return model.done()
+    return model.file([tensor(), tensor(), *tensors], [model.operator("RELU", (0,), (1,))], (0,), (1,))
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -144,8 +140,7 @@ def same_sparsity(count: int) -> bytes:
     sparsity = Table("SparsityParameters", traversal_order=integers(0), dim_metadata=[level])
     buffer = model.buffer(np.ones(count, np.float32))
     tensors = [tensor((count,), FLOAT32, buffer, sparsity=sparsity) for _ in range(count)]
-    model.graph([tensor(), tensor(), *tensors], [model.operator("RELU", (0,), (1,))], (0,), (1,))
-    return model.done()
+    return model.file([tensor(), tensor(), *tensors], [model.operator("RELU", (0,), (1,))], (0,), (1,))
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -154,8 +149,7 @@ def same_options(count: int) -> bytes:
     model = Model()
     options = Table("ReshapeOptions", new_shape=integers(*([1] * count)))
     operators = [model.operator("RESHAPE", (i,), (i + 1,), options) for i in range(count)]
-    model.graph([tensor() for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -164,8 +158,7 @@ def same_custom_options(count: int) -> bytes:
     model = Model()
     raw = bytes(100 * count)
     operators = [model.operator("Nobody", (i,), (i + 1,), custom_options=raw) for i in range(count)]
-    model.graph([tensor() for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -175,8 +168,7 @@ def same_code(count: int) -> bytes:
     code = Table("OperatorCode", builtin_code=32, deprecated_builtin_code=32, custom_code="c" * (50 * count))
     model.codes = [code] * count
     operators = [Table("Operator", opcode_index=i, inputs=integers(i), outputs=integers(i + 1)) for i in range(count)]
-    model.graph([tensor() for _ in range(count + 1)], operators)
-    return model.done()
+    return model.file([tensor() for _ in range(count + 1)], operators)
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -187,8 +179,7 @@ def same_signature(count: int) -> bytes:
     sides = {"inputs": [named] * count, "outputs": [Table("TensorMap", name=name, tensor_index=1)] * count}
     definitions = [Table("SignatureDef", signature_key=name, subgraph_index=0, **sides) for _ in range(count)]
     model = Model(signature_defs=definitions)
-    model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
-    return model.done()
+    return model.file([tensor(), tensor()], [model.operator("RELU", (0,), (1,))])
 
 
 @CLASSES.sized(100, 10000, 1000000)
@@ -196,16 +187,14 @@ def wrong_signature(count: int) -> bytes:
     """The signature names a missing output, in a model that lists one output many times."""
     wrong = Table("TensorMap", name="w" * count, tensor_index=7)
     model = Model(signature_defs=[Table("SignatureDef", signature_key="k" * count, outputs=[wrong])])
-    model.graph([tensor(), tensor()], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
-    return model.done()
+    return model.file([tensor(), tensor()], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
 
 
 @CLASSES.sized(100, 9000, 90000)
 def many_outputs(count: int) -> bytes:
     """One tensor that is listed as every output."""
     model = Model()
-    model.graph([tensor(), tensor(name="y")], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
-    return model.done()
+    return model.file([tensor(), tensor(name="y")], [model.operator("RELU", (0,), (1,))], outputs=[1] * count)
 
 
 @CLASSES.sized(100, 2000, 20000)
@@ -214,8 +203,7 @@ def many_inputs(count: int) -> bytes:
     model = Model()
     inputs = [tensor(name="x") for _ in range(count)]
     tensors = [*inputs, tensor()]
-    model.graph(tensors, [model.operator("RELU", (0,), (count,))], range(count))
-    return model.done()
+    return model.file(tensors, [model.operator("RELU", (0,), (count,))], range(count))
 
 
 @CLASSES.sized(10, 100, 2000)
@@ -229,8 +217,7 @@ def same_buffer(count: int) -> bytes:
         model.operator("CONCATENATION", (0, 1 + i), (1 + count + i,), Table("ConcatenationOptions"))
         for i in range(count)
     ]
-    model.graph(tensors, operators, (0,), range(1 + count, 1 + 2 * count))
-    return model.done()
+    return model.file(tensors, operators, (0,), range(1 + count, 1 + 2 * count))
 
 
 def _one_stored() -> Table:
@@ -247,8 +234,7 @@ def dense_from_sparse(size: int) -> bytes:
     model, sparsity = Model(), _one_stored()
     constant = tensor((1000 * size,), FLOAT32, model.buffer(np.ones(1, np.float32)), sparsity=sparsity)
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
-    model.graph([tensor((1,)), constant, tensor((1000 * size,))], [add])
-    return model.done()
+    return model.file([tensor((1,)), constant, tensor((1000 * size,))], [add])
 
 
 @CLASSES.sized(10, 200, 2000)
@@ -261,5 +247,4 @@ def many_dense_from_sparse(count: int) -> bytes:
     for at in range(count):
         tensors += [tensor(size, FLOAT32, buffer, sparsity=sparsity), tensor(size)]
         operators.append(model.operator("ADD", (2 * at, 2 * at + 1), (2 * at + 2,), Table("AddOptions")))
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)

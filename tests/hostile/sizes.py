@@ -15,8 +15,7 @@ def _one(name: str, inputs: list[Table], outputs: list[Table], options: Table | 
     """A model of one operator, whose first input is the model's."""
     tensors = [*inputs, *outputs]
     ends = range(len(inputs), len(tensors))
-    model.graph(tensors, [model.operator(name, range(len(inputs)), ends, options)], (0,), ends)
-    return model.done()
+    return model.file(tensors, [model.operator(name, range(len(inputs)), ends, options)], (0,), ends)
 
 
 @CLASSES.sized(*_MILLIONS)
@@ -31,8 +30,8 @@ def declared_input(millions: int) -> bytes:
 def intermediate(millions: int) -> bytes:
     """One element, broadcast to many and summed to one again."""
     model = Model()
-    dims = model.constant(np.array([millions, 1000, 1000], np.int32))
-    axes = model.constant(np.array([0, 1, 2], np.int32))
+    dims = model.integers(millions, 1000, 1000)
+    axes = model.integers(0, 1, 2)
     large = tensor((millions, 1000, 1000))
     tensors = [tensor((1,)), dims, large, large, axes, tensor((1,))]
     operators = [
@@ -40,23 +39,21 @@ def intermediate(millions: int) -> bytes:
         model.operator("SOFTMAX", (2,), (3,), Table("SoftmaxOptions", beta=1.0)),
         model.operator("SUM", (3, 4), (5,), Table("ReducerOptions", keep_dims=True)),
     ]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(*_MILLIONS)
 def folded_fill(millions: int) -> bytes:
     """A constant filled before the run."""
     model = Model()
-    dims = model.constant(np.array([millions, 1000, 1000], np.int32))
+    dims = model.integers(millions, 1000, 1000)
     value = model.constant(np.array(1, np.float32))
     tensors = [tensor((1,)), dims, value, tensor((millions, 1000, 1000)), tensor((millions, 1000, 1000))]
     operators = [
         model.operator("FILL", (1, 2), (3,)),
         model.operator("ADD", (0, 3), (4,), Table("AddOptions")),
     ]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(100, 500_000, 2_000_000)
@@ -69,15 +66,14 @@ def folded_range(thousands: int) -> bytes:
         model.operator("RANGE", (1, 2, 3), (4,)),
         model.operator("ADD", (0, 4), (5,), Table("AddOptions")),
     ]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(10, 1000, 6000)
 def many_small_folds(count: int) -> bytes:
     """`count` constants of 16 kB, one for each pair of operations."""
     model = Model()
-    dims, one = model.constant(np.array([4000], np.int32)), tensor((4000,))
+    dims, one = model.integers(4000), tensor((4000,))
     tensors = [tensor((1,)), dims]
     operators, last = [], 0
     for i in range(count):
@@ -86,8 +82,7 @@ def many_small_folds(count: int) -> bytes:
         operators.append(model.operator("FILL", (1, at), (at + 1,)))
         operators.append(model.operator("ADD", (last, at + 1), (at + 2,), Table("AddOptions")))
         last = at + 2
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(10, 29, 60)
@@ -97,8 +92,7 @@ def doubling(times: int) -> bytes:
     tensors = [tensor((1,)) for _ in range(times + 1)]
     options = Table("ConcatenationOptions")
     operators = [model.operator("CONCATENATION", (i, i), (i + 1,), options) for i in range(times)]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(10, 29, 60)
@@ -109,16 +103,15 @@ def doubling_constant(times: int) -> bytes:
     options = Table("ConcatenationOptions")
     operators = [model.operator("CONCATENATION", (i, i), (i + 1,), options) for i in range(times)]
     operators.append(model.operator("ADD", (times + 1, times), (times + 2,), Table("AddOptions")))
-    model.graph(tensors, operators, (times + 1,), (times + 2,))
-    return model.done()
+    return model.file(tensors, operators, (times + 1,), (times + 2,))
 
 
 @CLASSES.sized(*_MILLIONS)
 def unknown_before_the_run(millions: int) -> bytes:
     """Dimensions known only at run time: the input's elements plus constants."""
     model = Model()
-    dims = model.constant(np.array([millions, 1000, 1000], np.int32))
-    axes = model.constant(np.array([0, 1, 2], np.int32))
+    dims = model.integers(millions, 1000, 1000)
+    axes = model.integers(0, 1, 2)
     tensors = [tensor((3,), INT32), dims, tensor((3,), INT32), model.constant(np.array(2, np.float32)), tensor(())]
     tensors += [tensor(()), axes, tensor((1,))]
     operators = [
@@ -127,15 +120,14 @@ def unknown_before_the_run(millions: int) -> bytes:
         model.operator("EXP", (4,), (5,)),
         model.operator("SUM", (5, 6), (7,), Table("ReducerOptions")),
     ]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(10, 29, 60)
 def unknown_doubling(times: int) -> bytes:
     """A tensor of a size known only at run time, repeatedly concatenated with itself."""
     model = Model()
-    one = model.constant(np.array([1], np.int32))
+    one = model.integers(1)
     tensors = [tensor((1,), INT32), one, tensor((1,), INT32), model.constant(np.array(2, np.float32))]
     operators = [
         model.operator("ADD", (0, 1), (2,), Table("AddOptions")),
@@ -143,15 +135,14 @@ def unknown_doubling(times: int) -> bytes:
     ]
     for i in range(times):
         operators.append(model.operator("CONCATENATION", (4 + i, 4 + i), (5 + i,), Table("ConcatenationOptions")))
-    model.graph([*tensors, *(tensor((1,)) for _ in range(times + 1))], operators)
-    return model.done()
+    return model.file([*tensors, *(tensor((1,)) for _ in range(times + 1))], operators)
 
 
 @CLASSES.sized(1000, 400_000, 2_000_000)
 def tiled(times: int) -> bytes:
     """One element, tiled."""
     model = Model()
-    tensors = [tensor((1, 1)), model.constant(np.array([times, 1000], np.int32))]
+    tensors = [tensor((1, 1)), model.integers(times, 1000)]
     return _one("TILE", tensors, [tensor((times, 1000))], None, model)
 
 
@@ -159,7 +150,7 @@ def tiled(times: int) -> bytes:
 def resized(side: int) -> bytes:
     """An image of one pixel, enlarged."""
     model = Model()
-    tensors = [tensor((1, 1, 1, 3)), model.constant(np.array([side, side], np.int32))]
+    tensors = [tensor((1, 1, 1, 3)), model.integers(side, side)]
     return _one("RESIZE_BILINEAR", tensors, [tensor((1, side, side, 3))], Table("ResizeBilinearOptions"), model)
 
 
@@ -205,13 +196,12 @@ def strided(step: int) -> bytes:
 def transposed(step: int) -> bytes:
     """A transposed convolution that spreads an image with huge strides."""
     model = Model()
-    shape = model.constant(np.array([1, 8 * step, 8 * step, 1], np.int32))
+    shape = model.integers(1, 8 * step, 8 * step, 1)
     weights = model.constant(np.ones((1, 2, 2, 1), np.float32))
     options = Table("TransposeConvOptions", padding=0, stride_w=step, stride_h=step)
     inputs = [tensor((1,), INT32), weights, tensor((1, 8, 8, 1))]
     tensors = [shape, *inputs[1:], tensor((1, 8 * step, 8 * step, 1))]
-    model.graph(tensors, [model.operator("TRANSPOSE_CONV", (0, 1, 2), (3,), options)], (2,))
-    return model.done()
+    return model.file(tensors, [model.operator("TRANSPOSE_CONV", (0, 1, 2), (3,), options)], (2,))
 
 
 @CLASSES.sized(3, 1 << 20, HUGE)
@@ -221,8 +211,7 @@ def split(parts: int) -> bytes:
     axis = model.constant(np.array(0, np.int32))
     tensors = [axis, tensor((4, 2)), tensor((2, 2)), tensor((2, 2))]
     options = Table("SplitOptions", num_splits=parts)
-    model.graph(tensors, [model.operator("SPLIT", (0, 1), (2, 3), options)], (1,), (2, 3))
-    return model.done()
+    return model.file(tensors, [model.operator("SPLIT", (0, 1), (2, 3), options)], (1,), (2, 3))
 
 
 @CLASSES.sized(3, 1 << 20, HUGE)
@@ -270,14 +259,13 @@ def empty_and_huge(size: int) -> bytes:
 def products(side: int) -> bytes:
     """A chain of matrix products of computed matrices."""
     model = Model()
-    dims = model.constant(np.array([side, side], np.int32))
+    dims = model.integers(side, side)
     square = tensor((side, side))
     tensors = [tensor((1, 1)), dims, *([square] * 11)]
     operators = [model.operator("BROADCAST_TO", (0, 1), (2,))]
     options = Table("BatchMatMulOptions")
     operators += [model.operator("BATCH_MATMUL", (2 + i, 2 + i), (3 + i,), options) for i in range(10)]
-    model.graph(tensors, operators)
-    return model.done()
+    return model.file(tensors, operators)
 
 
 @CLASSES.sized(100, 20000, 100000)
@@ -285,15 +273,14 @@ def slow_elements(thousands: int) -> bytes:
     """Operations that run element by element on a large computed tensor."""
     model = Model()
     size = 1000 * thousands
-    dims = model.constant(np.array([size], np.int32))
+    dims = model.integers(size)
     tensors = [tensor((1,)), dims, *(tensor((size,)) for _ in range(3)), tensor((size,), INT32)]
     operators = [
         model.operator("BROADCAST_TO", (0, 1), (2,)),
         model.operator("CUMSUM", (2, 6), (3,), Table("CumsumOptions")),
         model.operator("UNIQUE", (3,), (4, 5), Table("UniqueOptions", idx_out_type=INT32)),
     ]
-    model.graph([*tensors, model.constant(np.array(0, np.int32))], operators, (0,), (4, 5))
-    return model.done()
+    return model.file([*tensors, model.constant(np.array(0, np.int32))], operators, (0,), (4, 5))
 
 
 @CLASSES.sized(100, 1 << 20, HUGE)
@@ -314,5 +301,4 @@ def detected(count: int) -> bytes:
     detect = model.operator(
         "TFLite_Detection_PostProcess", (0, 1, 2), (3, 4, 5, 6), custom_options=bytes(builder.Finish())
     )
-    model.graph(tensors, [detect], (0, 1), (3, 4, 5, 6))
-    return model.done()
+    return model.file(tensors, [detect], (0, 1), (3, 4, 5, 6))

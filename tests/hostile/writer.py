@@ -147,6 +147,10 @@ class Model:
         kind = INT8 if data.dtype == np.int8 else kinds[data.dtype.kind]
         return tensor(data.shape, kind, self.buffer(data))
 
+    def integers(self, *values: int) -> Table:
+        """A constant vector of int32."""
+        return self.constant(integers(*values))
+
     def code(self, name: str) -> int:
         """The index of an operator's code; a name that is no builtin's is a custom code."""
         if name not in self.numbers:
@@ -185,6 +189,11 @@ class Model:
         fields = {"inputs": integers(*inputs), "outputs": integers(*ends), "name": name or None}
         self.subgraphs.append(Table("SubGraph", tensors=tensors, operators=operators, **fields))
         return self.subgraphs[-1]
+
+    def file(self, *graph: Any, **more: Any) -> bytes:
+        """The file, with a last subgraph, given as to `graph`."""
+        self.graph(*graph, **more)
+        return self.done()
 
     def done(self) -> bytes:
         """The file."""
