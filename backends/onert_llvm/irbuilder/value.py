@@ -21,11 +21,11 @@ def _instruction(name: str) -> Callable[[Val, Val | Number], Val]:
     return method
 
 
-def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
+def _comparison(name: str) -> Callable[[Val, Val | Number], Val]:
     """A method that compares two values."""
 
     def method(self: Val, other: Val | Number) -> Val:
-        return self._compare(sign, other)
+        return self._compare(name, other)
 
     return method
 
@@ -104,8 +104,8 @@ class Val(ByIdentity):
     __floordiv__, __mod__ = _instruction("udiv"), _instruction("urem")
     __and__, __or__, __xor__ = _instruction("and"), _instruction("or"), _instruction("xor")
     __lshift__, __rshift__ = _instruction("shl"), _instruction("ashr")
-    __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
-    eq = _comparison("==")
+    __lt__, __le__, __gt__, __ge__ = _comparison("lt"), _comparison("le"), _comparison("gt"), _comparison("ge")
+    eq = _comparison("eq")
     lshr = _instruction("lshr")
     """Shift right, filling with zeros."""
     quotient = _instruction("sdiv")
@@ -123,7 +123,7 @@ class Val(ByIdentity):
         """Unequal; for floats also if either side is NaN."""
         if self.is_float:
             return Val(self.b, self.b.compare("fcmp une", self.v, self.like(other).v))
-        return self._compare("!=", other)
+        return self._compare("ne", other)
 
     def ult(self, other: Val | int) -> Val:
         """Less than as unsigned integers: a single test for `0 <= x < n`."""
@@ -264,20 +264,11 @@ class Val(ByIdentity):
         name = real if self.is_float else whole
         return Val(self.b, self.b.binary(name, kind.like(self).v, kind.like(other).v))
 
-    def _compare(self, sign: str, other: Val | Number) -> Val:
-        whole, real = _CONDITIONS[sign]
-        return Val(self.b, self.b.compare(real if self.is_float else whole, self.v, self.like(other).v))
-
-
-_CONDITIONS = {
-    "<": ("icmp slt", "fcmp olt"),
-    "<=": ("icmp sle", "fcmp ole"),
-    ">": ("icmp sgt", "fcmp ogt"),
-    ">=": ("icmp sge", "fcmp oge"),
-    "==": ("icmp eq", "fcmp oeq"),
-    "!=": ("icmp ne", "fcmp one"),
-}
-"""Predicates for signed integers and for floats; those for floats are false if either side is NaN."""
+    def _compare(self, name: str, other: Val | Number) -> Val:
+        """A comparison of signed integers, or of floats, which is false if either side is NaN."""
+        order = "" if name in ("eq", "ne") else "s"
+        full = f"fcmp o{name}" if self.is_float else f"icmp {order}{name}"
+        return Val(self.b, self.b.compare(full, self.v, self.like(other).v))
 
 
 def intrinsic(b: Builder, full: str, result: Type, *args: Val) -> Val:

@@ -10,31 +10,26 @@ from functools import partial
 
 from attrs import evolve, frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I16, Kernel, Val, View
 
 from .byte_terms import ByteTerms
-from .contraction import Ending, Operand, multiply
+from .contraction import Contraction, multiply
 from .operands import straight
-from .register_tile import SLOTS, Block, Body, Rows, Tile, each_group
+from .register_tile import Block, Body, Rows, each_group
 
 _ROOM = ("rooms", "room", "room_row", "room_run", "terms")
 
 
 @frozen
-class WidenedProduct(Value):
-    """`Contraction` of bytes, `signed` or not, whose rows are first widened to 16 bits in a thread's own memory.
+class WidenedProduct(Contraction):
+    """`Contraction` of bytes whose rows are first widened to 16 bits in a thread's own memory, where `terms` read them.
 
     Its slots: `rooms` and `room`, that memory and its bytes per thread; `room_row` and `room_run`, the elements from
     one row to the next and from one run of terms to the next, both even; `terms`, the elements of a row.
     """
 
-    tile: Tile
-    operand: Operand
-    signed: bool
-    ending: Ending
-    outliers: bool = False
+    terms: ByteTerms
 
     @property
     def name(self) -> str:
@@ -42,12 +37,7 @@ class WidenedProduct(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        parts = (self.tile, self.operand, self._terms, self.ending)
-        return ("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots), *_ROOM)
-
-    @property
-    def _terms(self) -> ByteTerms:
-        return ByteTerms(0, self.signed, outliers=self.outliers, widened=True)
+        return (*super().slots, *_ROOM)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         seen = self.ending.observer(k)
@@ -57,7 +47,7 @@ class WidenedProduct(Value):
             rows = block.rows(wide)
             at = partial(_at, rows, task.i64("room_run"))
             reading = evolve(straight(rows, task.i64("terms")), at=at)
-            multiply(k, task, self.tile, block, self._terms, self.ending, reading, seen)
+            multiply(k, task, self.tile, block, self.terms, self.ending, reading, seen)
 
         def rows(t: Val, first: Val, last: Val) -> Body:
             lowest = first.min(last - self.tile.mr)
@@ -73,10 +63,10 @@ class WidenedProduct(Value):
     def _widen(self, k: Kernel, task: Task, first: Val, last: Val, wide: View) -> None:
         """Widen all runs of the rows from `first` up to `last`."""
         with k.loop(last, first, nonempty=True) as row:
-            reading = self.operand.read(k, task, Rows(k, row, 1, 1), ByteTerms(0, self.signed))
+            reading = self.operand.read(k, task, Rows(k, row, 1, 1), ByteTerms(0, self.terms.signed))
             with reading.each() as run:
                 target = wide[row] if run.tap is None else wide[row].after(run.tap * task.i64("room_run"))
-                _copy(k, run.rows[0], target, run.depth, self.signed)
+                _copy(k, run.rows[0], target, run.depth, self.terms.signed)
 
 
 def _at(rows: list[View], run: Val, tap: Val) -> list[View]:

@@ -103,10 +103,11 @@ def byte_contraction(
     far: bool = True,
     outliers: bool = False,
     widened: bool = False,
-) -> Contraction | WidenedProduct:
+) -> Contraction:
     """The kernel of such a product, whose runs of terms have length `depth`; panels may come from `far` memory."""
     if widened:
-        return WidenedProduct(tile, rows, signed, ending, outliers)
+        terms = ByteTerms(0, signed, outliers=outliers, widened=True)
+        return WidenedProduct(tile, rows, ending=ending, terms=terms)
     patched = isinstance(rows, Patches)
     terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits, outliers)
     return Contraction(with_prefetch(tile, isa) if far and not patched else tile, rows, terms, ending)
