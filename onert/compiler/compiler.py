@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import astuple, evolve
+from attrs import astuple, define, evolve, field
 
 from onert.backend import Backend, Program, Routine
 from onert.backend.residents import DeviceConstants
@@ -84,47 +84,47 @@ def compilation(
     )
 
 
+@define(eq=False, repr=False, slots=False)
 class Compilation:
     """A package being compiled. It is retained so that programs for other input shapes can be compiled later.
 
     `shapes` are the input shapes, by position, in which the first program differs from the model. If the entry was
-    `cut`, it has the parts, and `whole` is the entry before.
+    cut, it has the `parts`, and `whole` is the entry before.
     """
 
-    def __init__(
-        self,
-        name: str,
-        entry: Entry,
-        options: Options,
-        backends: tuple[Backend, ...],
-        shapes: Mapping[int, tuple[int, ...]],
-        residents: DeviceConstants,
-        watch: WatchModel | None,
-        chosen: Choices,
-        cut: tuple[Entry, ...] = (),
-        whole: Entry | None = None,
-    ) -> None:
-        self.watch = watch
-        self.shapes = shapes
-        self.residents = residents
-        self.name = name
-        self.entry = entry
-        self.options = options
-        self.backends = backends
-        self.choices = chosen
-        self.parts, self.whole = cut, whole or entry
-        self.of_parts: dict[tuple[int, tuple[int, ...]], Compilation] = {}
-        self.divided: Compilation | None = None
-        self.cut_shapes: Shapes | None = None
-        self.allowed = Limits(0, 0)
-        self.depth = 0
-        self.measured = _measured(options) if options.use_scheduler else None
-        self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
-        self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
-        self.without_recipe = 0
-        self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
-        self.before_recipes: set[tuple[tuple[Shape, Shape], ...]] = set()  # keys of programs older than any recipe
-        constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
+    name: str
+    entry: Entry
+    options: Options
+    backends: tuple[Backend, ...]
+    shapes: Shapes
+    residents: DeviceConstants
+    watch: WatchModel | None
+    choices: Choices
+    parts: tuple[Entry, ...] = ()
+    whole: Entry = field()
+    of_parts: dict[tuple[int, tuple[int, ...]], Compilation] = field(init=False, factory=dict)
+    divided: Compilation | None = field(init=False, default=None)
+    cut_shapes: Shapes | None = field(init=False, default=None)
+    allowed: Limits = field(init=False, default=Limits(0, 0))
+    depth: int = field(init=False, default=0)
+    measured: ExecTimes | None = field(init=False)
+    programs: dict[tuple[tuple[Shape, Shape], ...], Program] = field(init=False, factory=dict)
+    lengths: Lengths = field(init=False)
+    without_recipe: int = field(init=False, default=0)
+    recipes: dict[tuple[tuple[int, int], ...], Recipes] = field(init=False, factory=dict)
+    before_recipes: set[tuple[tuple[Shape, Shape], ...]] = field(init=False, factory=set)
+    """Keys of programs older than any recipe."""
+    capacity: int = field(init=False)
+
+    @whole.default
+    def _whole(self) -> Entry:
+        return self.entry
+
+    def __attrs_post_init__(self) -> None:
+        self.measured = _measured(self.options) if self.options.use_scheduler else None
+        supports = partial(support, backends=self.backends, chosen=self.choices)
+        self.lengths = Lengths(self.entry, self.options, supports)
+        constants = sum(o.type.nbytes for graph in self.entry.model.subgraphs for o in graph.operands if o.is_constant)
         self.capacity = min(MOST_CACHED, max(CACHED_PROGRAMS, CACHED_BYTES // max(1, constants)))
 
     def first(self) -> Program:

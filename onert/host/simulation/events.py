@@ -186,14 +186,8 @@ class Events:
 
     def _single(self, work: _WorkloadState, number: int, session: Session | None) -> Run:
         """The run of a single request."""
-        return Run(
-            [number],
-            1,
-            work.parents,
-            priority=work.priorities[number],
-            deadline=work.deadline(number),
-            session=session,
-        )
+        parents, priority, deadline = list(work.parents), work.priorities[number], work.deadline(number)
+        return Run([number], 1, parents, priority=priority, deadline=deadline, session=session)
 
     def _take(self, work: _WorkloadState, now: float) -> None:
         config = work.workload.batch
@@ -209,7 +203,7 @@ class Events:
             if timely:
                 work.running += 1
                 size = compiled_size(len(timely), work.workload.sizes)
-                self._run(work, Run(timely, size, work.parents, priority=work.priorities[timely[0]]), now)
+                self._run(work, Run(timely, size, list(work.parents), priority=work.priorities[timely[0]]), now)
             for number in taken:
                 if now >= work.deadline(number):
                     self._at(now, self._leave, work, number)

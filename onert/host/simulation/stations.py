@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from attrs import define, field
 
 from onert.host.rules import least_busy
 
@@ -84,19 +85,17 @@ class Device:
         return self._taken(*self.serves[min(offering)[1]]) if offering else None
 
 
+@define(eq=False)
 class Waiting:
     """A run that waits at device `at` of a station. If it is offered, another device may take it."""
 
-    __slots__ = ("at", "is_offered", "is_open", "place", "run", "work")
-
-    def __init__(self, work: Any, place: StationState, run: Run, at: int, is_offered: bool) -> None:
-        self.work = work
-        self.place = place
-        self.run = run
-        self.at = at
-        self.is_offered = is_offered
-        self.is_open = True
-        """Whether no device has taken it yet."""
+    work: Any
+    place: StationState
+    run: Run
+    at: int
+    is_offered: bool
+    is_open: bool = field(init=False, default=True)
+    """Whether no device has taken it yet."""
 
     def take(self) -> tuple[Any, StationState, Run, int]:
         """Take the run, so that no other device can."""
@@ -117,31 +116,20 @@ class Session:
         self.waiting: deque[int] = deque()
 
 
+@define(eq=False)
 class Run:
     """Requests that run together, and for each station the number of unfinished parents (`waiting`).
 
     After the `deadline`, no further station is started. `inflight` counts active stations and transfers.
     """
 
-    __slots__ = ("deadline", "inflight", "priority", "requests", "session", "size", "waiting")
-
-    def __init__(
-        self,
-        requests: list[int],
-        size: int,
-        parents: Sequence[int],
-        *,
-        priority: int = 0,
-        deadline: float = float("inf"),
-        session: Session | None = None,
-    ) -> None:
-        self.requests = requests
-        self.size = size
-        self.waiting = list(parents)
-        self.inflight = 0
-        self.priority = priority
-        self.deadline = deadline
-        self.session = session
+    requests: list[int]
+    size: int
+    waiting: list[int]
+    inflight: int = field(init=False, default=0)
+    priority: int = field(default=0, kw_only=True)
+    deadline: float = field(default=float("inf"), kw_only=True)
+    session: Session | None = field(default=None, kw_only=True)
 
 
 class StationState:
