@@ -57,12 +57,14 @@ def load(objects: Sequence[bytes], externals: Mapping[str, int] | None = None) -
     slots = {name: base + stubs + i * _STUB for i, name in enumerate(wanted)}
     for name, slot in slots.items():
         memory[slot - base : slot - base + _STUB] = _stub(parsed[0].machine, addresses[name])
+    linked = _Linked(memory, base, addresses, slots)
     for number, o in enumerate(parsed):
         at = {s.index: places[number, s.index] for s in o.sections}
         for s in o.sections:
             memory[at[s.index] : at[s.index] + len(s.data)] = s.data
+        apply = linked.x86 if o.machine == X86_64 else linked.arm
         for r in o.relocations:
-            _apply(memory, base, o.machine, r, at, addresses, slots)
+            apply(r, at[r.section] + r.offset, *linked.target(r.symbol, at))
     _make_executable(base, total)
     return Image(exported, total, memory)
 
@@ -106,79 +108,71 @@ def _stub(machine: int, address: int) -> bytes:
     return (_X86_STUB if machine == X86_64 else _ARM_STUB) + struct.pack("<Q", address)
 
 
-def _apply(
-    memory: mmap.mmap,
-    base: int,
-    machine: int,
-    r: Relocation,
-    at: Mapping[int, int],
-    addresses: Mapping[str, int],
-    slots: Mapping[str, int],
-) -> None:
-    offset = at[r.section] + r.offset
-    symbol = r.symbol
-    if symbol.section is None:
-        direct, slot = addresses[symbol.name], slots[symbol.name]
-    elif symbol.section in at:
-        direct, slot = base + at[symbol.section] + symbol.offset, None
-    else:
-        raise BackendError(f"a relocation names {symbol.name!r} in section {symbol.section}, which is not loaded")
-    apply = _x86 if machine == X86_64 else _arm
-    apply(memory, offset, base + offset, r, direct, slot, symbol)
-
-
-def _x86(
-    memory: mmap.mmap, offset: int, place: int, r: Relocation, direct: int, slot: int | None, symbol: Symbol
-) -> None:
-    if r.kind == 1:  # R_X86_64_64
-        _put(memory, offset, "<Q", (direct + r.addend) % (1 << 64))
-    elif r.kind in (2, 4):  # PC32, PLT32: far symbols through their stub
-        target = direct if slot is None else slot
-        _put(memory, offset, "<i", target + r.addend - place)
-    elif r.kind == 24:  # PC64
-        _put(memory, offset, "<q", direct + r.addend - place)
-    elif r.kind in (9, 41, 42) and slot is not None:  # GOTPCREL and its relaxable forms: the address inside the stub
-        _put(memory, offset, "<i", slot + 8 + r.addend - place)
-    else:
-        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not supported for x86-64")
-
-
 _ARM_SCALES = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # ADD and LDST{8,16,32,64,128}_ABS_LO12_NC
 
 
-def _arm(
-    memory: mmap.mmap, offset: int, place: int, r: Relocation, direct: int, slot: int | None, symbol: Symbol
-) -> None:
-    near = direct if slot is None else slot
-    (word,) = struct.unpack_from("<I", memory, offset)
-    if r.kind == 257:  # ABS64
-        _put(memory, offset, "<Q", (direct + r.addend) % (1 << 64))
-    elif r.kind == 261:  # PREL32
-        _put(memory, offset, "<i", near + r.addend - place)
-    elif r.kind in (282, 283):  # JUMP26, CALL26
-        distance = near + r.addend - place
-        if not -(1 << 27) <= distance < 1 << 27:
-            raise BackendError(f"{symbol.name!r} is {distance} bytes away, too far for a branch")
-        _put(memory, offset, "<I", word | (distance >> 2 & 0x3FFFFFF))
-    elif r.kind in (275, 311):  # ADR_PREL_PG_HI21, ADR_GOT_PAGE
-        target = (near + 8 if r.kind == 311 else near) + r.addend
-        pages = (target >> 12) - (place >> 12)
-        _put(memory, offset, "<I", word | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5)
-    elif r.kind in _ARM_SCALES:
-        _put(memory, offset, "<I", word | ((near + r.addend & 0xFFF) >> _ARM_SCALES[r.kind]) << 10)
-    elif r.kind == 312 and slot is not None:  # LD64_GOT_LO12_NC
-        _put(memory, offset, "<I", word | ((slot + 8 & 0xFFF) >> 3) << 10)
-    else:
-        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not supported for AArch64")
+@frozen(eq=False)
+class _Linked:
+    """An image in `memory` at the address `base`; `addresses` of symbols of other sections, and `slots` of their stubs."""
 
+    memory: mmap.mmap
+    base: int
+    addresses: Mapping[str, int]
+    slots: Mapping[str, int]
 
-def _put(memory: mmap.mmap, offset: int, layout: str, value: int) -> None:
-    if offset + struct.calcsize(layout) > len(memory):
-        raise BackendError(f"a relocation changes byte {offset} of an image of {len(memory)}")
-    try:
-        struct.pack_into(layout, memory, offset, value)
-    except struct.error as error:
-        raise BackendError(f"the distance {value} does not fit the field of a relocation") from error
+    def target(self, symbol: Symbol, at: Mapping[int, int]) -> tuple[int, int | None]:
+        """The address of a symbol, and of its stub if it has one; `at` are the places of the object's sections."""
+        if symbol.section is None:
+            return self.addresses[symbol.name], self.slots[symbol.name]
+        if symbol.section not in at:
+            raise BackendError(f"a relocation names {symbol.name!r} in section {symbol.section}, which is not loaded")
+        return self.base + at[symbol.section] + symbol.offset, None
+
+    def x86(self, r: Relocation, offset: int, direct: int, slot: int | None) -> None:
+        """Apply a relocation of x86-64 to the image's byte `offset`."""
+        if r.kind == 1:  # R_X86_64_64
+            self._put(offset, "<Q", (direct + r.addend) % (1 << 64))
+        elif r.kind in (2, 4):  # PC32, PLT32: far symbols through their stub
+            target = direct if slot is None else slot
+            self._put(offset, "<i", target + r.addend - self.base - offset)
+        elif r.kind == 24:  # PC64
+            self._put(offset, "<q", direct + r.addend - self.base - offset)
+        elif r.kind in (9, 41, 42) and slot is not None:  # GOTPCREL and its relaxable forms: the address in the stub
+            self._put(offset, "<i", slot + 8 + r.addend - self.base - offset)
+        else:
+            raise BackendError(f"relocation {r.kind} against {r.symbol.name!r} is not supported for x86-64")
+
+    def arm(self, r: Relocation, offset: int, direct: int, slot: int | None) -> None:
+        """Apply a relocation of AArch64 likewise."""
+        near = direct if slot is None else slot
+        (word,) = struct.unpack_from("<I", self.memory, offset)
+        if r.kind == 257:  # ABS64
+            self._put(offset, "<Q", (direct + r.addend) % (1 << 64))
+        elif r.kind == 261:  # PREL32
+            self._put(offset, "<i", near + r.addend - self.base - offset)
+        elif r.kind in (282, 283):  # JUMP26, CALL26
+            distance = near + r.addend - self.base - offset
+            if not -(1 << 27) <= distance < 1 << 27:
+                raise BackendError(f"{r.symbol.name!r} is {distance} bytes away, too far for a branch")
+            self._put(offset, "<I", word | (distance >> 2 & 0x3FFFFFF))
+        elif r.kind in (275, 311):  # ADR_PREL_PG_HI21, ADR_GOT_PAGE
+            target = (near + 8 if r.kind == 311 else near) + r.addend
+            pages = (target >> 12) - (self.base + offset >> 12)
+            self._put(offset, "<I", word | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5)
+        elif r.kind in _ARM_SCALES:
+            self._put(offset, "<I", word | ((near + r.addend & 0xFFF) >> _ARM_SCALES[r.kind]) << 10)
+        elif r.kind == 312 and slot is not None:  # LD64_GOT_LO12_NC
+            self._put(offset, "<I", word | ((slot + 8 & 0xFFF) >> 3) << 10)
+        else:
+            raise BackendError(f"relocation {r.kind} against {r.symbol.name!r} is not supported for AArch64")
+
+    def _put(self, offset: int, layout: str, value: int) -> None:
+        if offset + struct.calcsize(layout) > len(self.memory):
+            raise BackendError(f"a relocation changes byte {offset} of an image of {len(self.memory)}")
+        try:
+            struct.pack_into(layout, self.memory, offset, value)
+        except struct.error as error:
+            raise BackendError(f"the distance {value} does not fit the field of a relocation") from error
 
 
 def _make_executable(base: int, size: int) -> None:
