@@ -113,7 +113,7 @@ _ARM_SCALES = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # ADD and LDST{8
 
 @frozen(eq=False)
 class _Linked:
-    """An image in `memory` at the address `base`; `addresses` of symbols of other sections, and `slots` of their stubs."""
+    """An image in `memory` at the address `base`, and the addresses and stubs (`slots`) of symbols beyond an object."""
 
     memory: mmap.mmap
     base: int
