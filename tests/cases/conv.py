@@ -11,7 +11,7 @@ from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
-from .case import Case
+from .case import Case, per_channel, per_tensor
 
 
 def _real(name: str, op: Conv2D, x: tuple[int, ...], weight: tuple[int, ...], *, bias: bool = True) -> Case:
@@ -31,14 +31,6 @@ def _real_depthwise(name: str, op: DepthwiseConv2D, x: tuple[int, ...], weight: 
     return Case(name, op, (image, filters, offset), (expected,), constant=(1, 2))
 
 
-def _q(scale: float, zero: int = 0) -> Quantization:
-    return Quantization((float(np.float32(scale)),), (zero,))
-
-
-def _channels(count: int, axis: int) -> Quantization:
-    return Quantization(tuple(float(np.float32(0.01 + 0.003 * i)) for i in range(count)), (0,) * count, axis)
-
-
 _SAME2 = {"padding": Padding.SAME, "stride_height": 2, "stride_width": 2}
 
 
@@ -52,7 +44,7 @@ def _of_bytes(
     single = isinstance(op, DepthwiseConv2D)
     result = depthwise(*real, axes, op.padding) if single else convolution(*real, axes, op.padding, 1)
     expected, axis = result.astype(np.float32), 3 if single else 0
-    q = (_q(0.25, 5), Quantization((0.125,) * weight[axis], (0,) * weight[axis], axis))
+    q = (per_tensor(0.25, 5), Quantization((0.125,) * weight[axis], (0,) * weight[axis], axis))
     return Case(name, op, (image, filters), (expected,), q, constant=(1,))
 
 
@@ -96,9 +88,9 @@ CASES = [
             spread((3, 3, 3, 2), -127, 127, 101).astype(np.int8),
             spread((3,), -900, 900, 731).astype(np.int32),
         ),
-        (np.array([[[[-20, -20, -20], [-15, -20, 62]], [[-20, -20, -20], [3, -20, 84]]]], np.int8),),
-        (_q(0.05, 3), _channels(3, 0), _q(0.001)),
-        (_q(0.2, -20),),
+        (np.int8([[[[-20, -20, -20], [-15, -20, 62]], [[-20, -20, -20], [3, -20, 84]]]]),),
+        (per_tensor(0.05, 3), per_channel(3, 0), per_tensor(0.001)),
+        (per_tensor(0.2, -20),),
         constant=(1, 2),
     ),
     Case(
@@ -109,9 +101,9 @@ CASES = [
             spread((2, 2, 2, 2), 0, 255, 101).astype(np.uint8),
             spread((2,), -900, 900, 731).astype(np.int32),
         ),
-        (np.array([[[[120, 169], [102, 133]], [[110, 2], [104, 128]]]], np.uint8),),
-        (_q(0.05, 120), _q(0.02, 131), _q(0.001)),
-        (_q(0.3, 110),),
+        (np.uint8([[[[120, 169], [102, 133]], [[110, 2], [104, 128]]]]),),
+        (per_tensor(0.05, 120), per_tensor(0.02, 131), per_tensor(0.001)),
+        (per_tensor(0.3, 110),),
         constant=(1, 2),
     ),
     Case(
@@ -123,18 +115,17 @@ CASES = [
             spread((4,), -90, 90, 73).astype(np.int32),
         ),
         (
-            np.array(
+            np.int8(
                 [
                     [
                         [[4, 2, -7, 3], [3, 0, 34, -13], [-1, 7, -7, 25]],
                         [[4, 2, 1, -5], [11, 10, 21, 6], [-4, 6, -3, 14]],
                     ]
-                ],
-                np.int8,
+                ]
             ),
         ),
-        (_q(0.05, -7), _channels(4, 0), _q(0.001)),
-        (_q(0.1, 5),),
+        (per_tensor(0.05, -7), per_channel(4, 0), per_tensor(0.001)),
+        (per_tensor(0.1, 5),),
         dtypes=(DType.INT8, DType.INT4),
         constant=(1, 2),
     ),
@@ -146,9 +137,9 @@ CASES = [
             spread((2, 2, 2, 2), -127, 127, 101).astype(np.int8),
             spread((2,), -90000, 90000, 73133).astype(np.int64),
         ),
-        (np.array([[[[2486, 13147], [228, 6822]]]], np.int16),),
-        (_q(0.0005), _channels(2, 0), _q(1e-5)),
-        (_q(0.002),),
+        (np.int16([[[[2486, 13147], [228, 6822]]]]),),
+        (per_tensor(0.0005), per_channel(2, 0), per_tensor(1e-5)),
+        (per_tensor(0.002),),
         constant=(1, 2),
     ),
     Case(
@@ -159,9 +150,9 @@ CASES = [
             spread((2, 2, 2, 2), -127, 127, 101).astype(np.int8),
             spread((2,), -90000, 90000, 73133).astype(np.int32),
         ),
-        (np.array([[[[91, 2529], [-361, 1264]]]], np.int16),),
-        (_q(0.0005), _channels(2, 0), _q(1e-5)),
-        (_q(0.001),),
+        (np.int16([[[[91, 2529], [-361, 1264]]]]),),
+        (per_tensor(0.0005), per_channel(2, 0), per_tensor(1e-5)),
+        (per_tensor(0.001),),
         constant=(1, 2),
     ),
     Case(
@@ -169,7 +160,7 @@ CASES = [
         Conv2D(Padding.SAME),
         (floats((2, 2, 2, 2)), spread((2, 3, 3, 2), -127, 127, 101).astype(np.int8), floats((2,), 11)),
         (
-            np.array(
+            np.float32(
                 [
                     [
                         [[1.2310395240783691, -4.399149417877197], [-6.08396053314209, -3.53464937210083]],
@@ -179,11 +170,10 @@ CASES = [
                         [[1.6048922538757324, -4.6635847091674805], [-5.888745307922363, -3.228562831878662]],
                         [[-4.346019744873047, -2.5197696685791016], [2.7903432846069336, 4.719752311706543]],
                     ],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _channels(2, 0)),
+        (None, per_channel(2, 0)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -192,15 +182,14 @@ CASES = [
         Conv2D(),
         (floats((2, 2, 2, 2)), spread((2, 2, 1, 2), -127, 127, 101).astype(np.int8), floats((2,), 11)),
         (
-            np.array(
+            np.float32(
                 [
                     [[[-3.156141757965088, 1.8368110656738281], [-1.6098425388336182, -4.2411417961120605]]],
                     [[[-3.536141872406006, 2.293858289718628], [-2.0143306255340576, -3.7806103229522705]]],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _q(0.01)),
+        (None, per_tensor(0.01)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -225,18 +214,17 @@ CASES = [
             spread((4,), -900, 900, 731).astype(np.int32),
         ),
         (
-            np.array(
+            np.int8(
                 [
                     [
                         [[-80, -1, 60, -93], [59, -34, -53, -43], [-4, -27, -28, -42]],
                         [[31, -15, -120, 83], [-66, -53, 53, -34], [39, -75, -30, -61]],
                     ]
-                ],
-                np.int8,
+                ]
             ),
         ),
-        (_q(0.05, 3), _channels(4, 3), _q(0.001)),
-        (_q(0.2, -20),),
+        (per_tensor(0.05, 3), per_channel(4, 3), per_tensor(0.001)),
+        (per_tensor(0.2, -20),),
         constant=(1, 2),
     ),
     Case(
@@ -248,19 +236,18 @@ CASES = [
             spread((2,), -900, 900, 731).astype(np.int32),
         ),
         (
-            np.array(
+            np.uint8(
                 [
                     [
                         [[191, 43], [140, 68], [87, 118]],
                         [[37, 182], [153, 56], [106, 103]],
                         [[20, 126], [166, 122], [132, 110]],
                     ]
-                ],
-                np.uint8,
+                ]
             ),
         ),
-        (_q(0.05, 120), _q(0.02, 131), _q(0.001)),
-        (_q(0.2, 110),),
+        (per_tensor(0.05, 120), per_tensor(0.02, 131), per_tensor(0.001)),
+        (per_tensor(0.2, 110),),
         constant=(1, 2),
     ),
     Case(
@@ -271,9 +258,9 @@ CASES = [
             spread((1, 2, 2, 2), -127, 127, 101).astype(np.int8),
             spread((2,), -90000, 90000, 73133).astype(np.int64),
         ),
-        (np.array([[[[21398, -21463], [8105, -10054]]]], np.int16),),
-        (_q(0.0005), _channels(2, 3), _q(1e-5)),
-        (_q(0.001),),
+        (np.int16([[[[21398, -21463], [8105, -10054]]]]),),
+        (per_tensor(0.0005), per_channel(2, 3), per_tensor(1e-5)),
+        (per_tensor(0.001),),
         constant=(1, 2),
     ),
     Case(
@@ -281,7 +268,7 @@ CASES = [
         DepthwiseConv2D(Padding.SAME),
         (floats((2, 2, 2, 2)), spread((1, 3, 3, 2), -127, 127, 101).astype(np.int8), floats((2,), 11)),
         (
-            np.array(
+            np.float32(
                 [
                     [
                         [[-0.7704803943634033, 0.976975679397583], [-4.015382289886475, -4.314152240753174]],
@@ -291,11 +278,10 @@ CASES = [
                         [[-0.7660098075866699, 1.4571728706359863], [-4.105166435241699, -3.9436521530151367]],
                         [[-2.1859803199768066, -4.433051109313965], [1.1723628044128418, 0.478374719619751]],
                     ],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _channels(2, 3)),
+        (None, per_channel(2, 3)),
         constant=(1, 2),
         tolerance=3e-7,
     ),

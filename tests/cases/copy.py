@@ -9,7 +9,7 @@ from onert.ir.ops.data_movement.copy import Copy
 
 from .case import Case
 
-_X = np.array([[1.5, -0.0, np.inf], [2.0, -3.0, 0.25]], np.float32)
+_X = np.float32([[1.5, -0.0, np.inf], [2.0, -3.0, 0.25]])
 _Q = Quantization((0.5,), (3,))
 
 CASES: list[Case] = [
@@ -20,8 +20,8 @@ CASES: list[Case] = [
     Case(
         "quantized",
         Copy(),
-        (np.array([-128, 0, 127], np.int8),),
-        (np.array([-128, 0, 127], np.int8),),
+        (np.int8([-128, 0, 127]),),
+        (np.int8([-128, 0, 127]),),
         quantization=(_Q,),
         result_quantization=(_Q,),
     ),

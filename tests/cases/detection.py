@@ -50,14 +50,14 @@ CASES = [
         "padded with 0",
         NonMaxSuppression(),
         (_BOXES, _f(0.7, 0.8, 0.6), np.array(4, np.int32), np.float32(0.5), np.float32(0.1)),
-        (np.array([1, 2, 0, 0], np.int32), np.array(2, np.int32)),
+        (np.int32([1, 2, 0, 0]), np.array(2, np.int32)),
         constant=(2,),
     ),
     Case(
         "softened scores",
         NonMaxSuppression(),
         (_BOXES, _f(0.8, 0.7, 0.6), np.array(3, np.int32), np.float32(1), np.float32(0), np.float32(0.5)),
-        (np.array([0, 2, 1], np.int32), _f(0.8, 0.6, _SOFTENED), np.array(3, np.int32)),
+        (np.int32([0, 2, 1]), _f(0.8, 0.6, _SOFTENED), np.array(3, np.int32)),
         constant=(2,),
     ),
 ]

@@ -113,7 +113,7 @@ _PAIRS = [
         "broadcast over both",
         Binary(BinaryKind.ADD),
         (_f(1, 2, 3).reshape(3, 1), _f(10, 20).reshape(1, 2)),
-        (np.array([[11, 21], [12, 22], [13, 23]], np.float32),),
+        (np.float32([[11, 21], [12, 22], [13, 23]]),),
     ),
     Case("then relu6", Binary(BinaryKind.SUB, Activation.RELU6), (_f(1, 9, 20), _f(2, 4, 2)), (_f(0, 5, 6),)),
     Case(
@@ -172,7 +172,7 @@ _CHOICES = [
         "broadcast",
         Select(),
         (np.array([[True], [False]]), _f(1, 2), _f(3, 4)),
-        (np.array([[1, 2], [3, 4]], np.float32),),
+        (np.float32([[1, 2], [3, 4]]),),
     ),
     Case(
         "rows",
@@ -223,11 +223,11 @@ _CONVERSIONS = [
     Case(
         "for each channel",
         Dequantize(),
-        (np.array([[1, 2], [3, 4]], np.int8),),
-        (np.array([[0.5, 4], [1.5, 8]], np.float32),),
+        (np.int8([[1, 2], [3, 4]]),),
+        (np.float32([[0.5, 4], [1.5, 8]]),),
         (Quantization((0.5, 2.0), (0, 0), 1),),
     ),
-    Case("halves", Dequantize(), (np.array([1.5, -2], np.float16),), (_f(1.5, -2),)),
+    Case("halves", Dequantize(), (np.float16([1.5, -2]),), (_f(1.5, -2),)),
     Case("in eighths", FakeQuant(0.0, 31.875, 8), (_f(-1, 0.1, 1.3, 40),), (_f(0, 0.125, 1.25, 31.875),)),
     Case("one float", Bitcast(DType.INT32), (_f(1.0),), (_i(0x3F800000),)),
     Case("four bytes", Bitcast(DType.UINT8), (_i(0x04030201),), (_i(1, 2, 3, 4, dtype=np.uint8).reshape(1, 4),)),

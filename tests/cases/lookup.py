@@ -66,7 +66,7 @@ CASES = [
         "smallest, and the highest number where there is none",
         UnsortedSegment(SegmentReduction.MIN),
         (np.float32([3, 1]), np.int32([0, 0]), np.int32(2)),
-        (np.array([1, np.finfo(np.float32).max], np.float32),),
+        (np.float32([1, np.finfo(np.float32).max]),),
     ),
     Case("diagonal", MatrixDiag(), (np.int32([[1, 2]]),), (np.int32([[[1, 0], [0, 2]]]),)),
     Case("booleans on a diagonal", MatrixDiag(), (np.array([True, False]),), (np.array([[True, False], [False] * 2]),)),

@@ -10,16 +10,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 
-from .case import Case
-
-
-def _q(scale: float, zero: int = 0) -> Quantization:
-    return Quantization((float(np.float32(scale)),), (zero,))
-
-
-def _channels(count: int, axis: int) -> Quantization:
-    return Quantization(tuple(float(np.float32(0.01 + 0.003 * i)) for i in range(count)), (0,) * count, axis)
-
+from .case import Case, per_channel, per_tensor
 
 _X, _W, _B = floats((2, 3, 4)), floats((5, 4), 29), floats((5,), 11)
 _PRODUCT = np.einsum("abk,ok->abo", _X.astype(np.float64), _W.astype(np.float64))
@@ -39,7 +30,7 @@ def _wide(dtype: type[np.generic], second: bool) -> tuple[Array, Array]:
 _I8 = spread((3, 6), -128, 127).astype(np.int8)
 _F8 = spread((4, 6), -127, 127, 101).astype(np.int8)
 _B32 = spread((4,), -900, 900, 731).astype(np.int32)
-_XQ, _BQ = _q(0.05, 3), _q(0.001)
+_XQ, _BQ = per_tensor(0.05, 3), per_tensor(0.001)
 
 
 def _stored(dtype: DType, *shape: int) -> Array:
@@ -105,28 +96,28 @@ CASES = [
         "int8 by tensor",
         FullyConnected(),
         (_I8, _F8, _B32),
-        (np.array([[108, 4, -5, 3], [-53, -45, 58, -106], [-84, 36, -76, -85]], np.int8),),
-        (_XQ, _q(0.02), _BQ),
-        (_q(0.2, -5),),
+        (np.int8([[108, 4, -5, 3], [-53, -45, 58, -106], [-84, 36, -76, -85]]),),
+        (_XQ, per_tensor(0.02), _BQ),
+        (per_tensor(0.2, -5),),
         constant=(1, 2),
     ),
     Case(
         "int8 by output",
         FullyConnected(Activation.RELU6),
         (_I8, _F8, _B32),
-        (np.array([[100, -61, -100, -52], [-100, -100, 100, -100], [-100, 76, -100, -100]], np.int8),),
-        (_XQ, _channels(4, 0), _BQ),
-        (_q(0.03, -100),),
+        (np.int8([[100, -61, -100, -52], [-100, -100, 100, -100], [-100, 76, -100, -100]]),),
+        (_XQ, per_channel(4, 0), _BQ),
+        (per_tensor(0.03, -100),),
         constant=(1, 2),
     ),
     Case(
         "products halfway between integers",
         FullyConnected(),
-        (np.array([[1], [2], [3], [-1], [-3]], np.int8), np.array([[1], [3]], np.int8)),
+        (np.int8([[1], [2], [3], [-1], [-3]]), np.int8([[1], [3]])),
         # products of 0.5: TFLite rounds halves away from zero, once
-        (np.array([[1, 2], [1, 3], [2, 5], [-1, -2], [-2, -5]], np.int8),),
-        (_q(1.0), _q(0.5)),
-        (_q(1.0),),
+        (np.int8([[1, 2], [1, 3], [2, 5], [-1, -2], [-2, -5]]),),
+        (per_tensor(1.0), per_tensor(0.5)),
+        (per_tensor(1.0),),
         constant=(1,),
     ),
     Case(
@@ -137,9 +128,9 @@ CASES = [
             spread((3, 5), 0, 255, 101).astype(np.uint8),
             spread((3,), -900, 900, 731).astype(np.int32),
         ),
-        (np.array([[161, 66, 74], [61, 120, 124]], np.uint8),),
-        (_q(0.05, 120), _q(0.02, 131), _BQ),
-        (_q(0.3, 110),),
+        (np.uint8([[161, 66, 74], [61, 120, 124]]),),
+        (per_tensor(0.05, 120), per_tensor(0.02, 131), _BQ),
+        (per_tensor(0.3, 110),),
         constant=(1, 2),
     ),
     *(
@@ -148,7 +139,7 @@ CASES = [
             FullyConnected(keep_dims=True, output=DType.FLOAT32),
             (_stored(dtype, 2, 3, 37), _stored(DType.INT8, 37, 5).T.copy()),
             (_real_sums(_stored(dtype, 2, 3, 37), 7, _stored(DType.INT8, 37, 5), 0),),
-            (_q(0.25, 7), Quantization((0.125,) * 5, (0,) * 5, 0)),
+            (per_tensor(0.25, 7), Quantization((0.125,) * 5, (0,) * 5, 0)),
             constant=(1,),
         )
         for dtype in (DType.INT8, DType.UINT8)
@@ -157,9 +148,9 @@ CASES = [
         "int4 filter",
         FullyConnected(),
         (_I8, spread((4, 6), -8, 7, 5).astype(np.int8), _B32),
-        (np.array([[-3, -15, 2, -31], [-22, 6, 26, -26], [-28, -10, 4, 3]], np.int8),),
-        (_XQ, _channels(4, 0), _BQ),
-        (_q(0.05, -5),),
+        (np.int8([[-3, -15, 2, -31], [-22, 6, 26, -26], [-28, -10, 4, 3]]),),
+        (_XQ, per_channel(4, 0), _BQ),
+        (per_tensor(0.05, -5),),
         dtypes=(DType.INT8, DType.INT4),
         constant=(1, 2),
     ),
@@ -171,9 +162,9 @@ CASES = [
             spread((3, 5), -127, 127, 101).astype(np.int8),
             spread((3,), -90000, 90000, 73133).astype(np.int64),
         ),
-        (np.array([[20422, -19389, -17421], [-19135, 3314, 3964]], np.int16),),
-        (_q(0.0005), _q(0.01), _q(5e-6)),
-        (_q(0.001),),
+        (np.int16([[20422, -19389, -17421], [-19135, 3314, 3964]]),),
+        (per_tensor(0.0005), per_tensor(0.01), per_tensor(5e-6)),
+        (per_tensor(0.001),),
         constant=(1, 2),
     ),
     Case(
@@ -181,16 +172,15 @@ CASES = [
         FullyConnected(),
         (floats((3, 6)), _F8, floats((4,), 11)),
         (
-            np.array(
+            np.float32(
                 [
                     [3.073228359222412, -3.916102409362793, -2.954252004623413, 1.5012991428375244],
                     [-7.858189105987549, 0.8852953910827637, 2.0088977813720703, -1.7265551090240479],
                     [3.036673069000244, -3.710738182067871, -2.499438762664795, 1.24178147315979],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _q(0.01)),
+        (None, per_tensor(0.01)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -199,16 +189,15 @@ CASES = [
         FullyConnected(asymmetric_inputs=True),
         (floats((3, 6)), _F8, floats((4,), 11)),
         (
-            np.array(
+            np.float32(
                 [
                     [3.09676456451416, -4.608614921569824, -4.581106185913086, 1.877791166305542],
                     [-7.839926719665527, 1.6677281856536865, 3.315058946609497, -4.27155876159668],
                     [3.052058696746826, -4.347085475921631, -3.865812063217163, 1.3893793821334839],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _channels(4, 0)),
+        (None, per_channel(4, 0)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -223,7 +212,7 @@ CASES = [
             constant=(1,),
         )
         for dtype in (DType.INT4, DType.INT2)
-        for features, scales in ((6, _q(0.25)), (37, Quantization((0.25,) * 5, (0,) * 5, 0)))
+        for features, scales in ((6, per_tensor(0.25)), (37, Quantization((0.25,) * 5, (0,) * 5, 0)))
     ),
     *(
         Case(
@@ -231,8 +220,8 @@ CASES = [
             FullyConnected(),
             (_stored(DType.INT8, 3, features), _stored(DType.INT2, 5, features)),
             (_clipped(_stored(DType.INT8, 3, features).astype(int) @ _stored(DType.INT2, 5, features).T),),
-            (_q(0.5), _q(0.25)),
-            (_q(0.125),),
+            (per_tensor(0.5), per_tensor(0.25)),
+            (per_tensor(0.125),),
             dtypes=(DType.INT8, DType.INT2),
             constant=(1,),
         )
@@ -242,7 +231,7 @@ CASES = [
         "int4 filter in blocks",
         FullyConnected(),
         # every row ranges from -1 to 0, in 255 steps with -1 at -128: the quantised values are exact
-        (np.float32([[-1, 0, -1, 0], [0, -1, -1, 0]]), np.array([[1, 2, 3, 4], [-8, 7, 0, 1]], np.int8)),
+        (np.float32([[-1, 0, -1, 0], [0, -1, -1, 0]]), np.int8([[1, 2, 3, 4], [-8, 7, 0, 1]])),
         (np.float32([[-1 * 0.5 - 3 * 2, 8 * 0.25 - 0], [-2 * 0.5 - 3 * 2, -7 * 0.25 - 0]]),),
         (None, Quantization((0.5, 2.0, 0.25, 4.0), (0,) * 4, 1, 2)),
         dtypes=(DType.FLOAT32, DType.INT4),
@@ -305,7 +294,7 @@ CASES = [
         BatchMatMul(output=DType.INT32),
         (_I8, np.ascontiguousarray(_F8.T)),
         (_I8.astype(np.int32) @ _F8.T.astype(np.int32),),
-        (_XQ, _q(0.02, 5)),
+        (_XQ, per_tensor(0.02, 5)),
     ),
     *(
         Case(
@@ -313,7 +302,7 @@ CASES = [
             BatchMatMul(output=DType.FLOAT32),
             (_stored(left, 2, 3, 37), _stored(right, 2, 37, 19)),
             (_real_sums(_stored(left, 2, 3, 37), 7, _stored(right, 2, 37, 19), zero),),
-            (_q(0.25, 7), _q(0.125, zero)),
+            (per_tensor(0.25, 7), per_tensor(0.125, zero)),
         )
         for left in (DType.INT8, DType.UINT8)
         for right, zero in ((DType.INT8, -3), (DType.INT8, 0), (DType.UINT8, 125))
@@ -322,9 +311,9 @@ CASES = [
         "int8 matrices",
         BatchMatMul(),
         (_I8, np.ascontiguousarray(_F8.T)),
-        (np.array([[78, 6, -2, 7], [-30, -27, 39, -67], [-52, 26, -51, -54]], np.int8),),
-        (_XQ, _q(0.02, 5)),
-        (_q(0.3, -4),),
+        (np.int8([[78, 6, -2, 7], [-30, -27, 39, -67], [-52, 26, -51, -54]]),),
+        (_XQ, per_tensor(0.02, 5)),
+        (per_tensor(0.3, -4),),
     ),
     Case(
         "int16 matrices",
@@ -333,21 +322,16 @@ CASES = [
             spread((2, 3, 5), -32768, 32767, 9973).astype(np.int16),
             spread((2, 5, 2), -32768, 32767, 7919).astype(np.int16),
         ),
-        (
-            np.array(
-                [[[16495, 6750], [-15219, -10520], [-5415, 13729]], [[2568, -5447], [2995, -954], [-11251, -756]]],
-                np.int16,
-            ),
-        ),
-        (_q(0.0005), _q(0.0004)),
-        (_q(0.02),),
+        (np.int16([[[16495, 6750], [-15219, -10520], [-5415, 13729]], [[2568, -5447], [2995, -954], [-11251, -756]]]),),
+        (per_tensor(0.0005), per_tensor(0.0004)),
+        (per_tensor(0.02),),
     ),
     Case(
         "dynamic range matrices",
         BatchMatMul(),
         (floats((2, 3, 6)), np.ascontiguousarray(_F8.T)),
         (
-            np.array(
+            np.float32(
                 [
                     [
                         [6.073228359222412, -2.291102409362793, -2.704252004623413, 0.3762992024421692],
@@ -359,11 +343,10 @@ CASES = [
                         [5.985236167907715, -1.8803149461746216, -1.8147637844085693, -0.14291338622570038],
                         [-4.920531272888184, 2.9265646934509277, 3.131190776824951, -3.3579328060150146],
                     ],
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _q(0.01)),
+        (None, per_tensor(0.01)),
         constant=(1,),
         tolerance=3e-7,
     ),

@@ -67,7 +67,7 @@ _SHAPES = [
     _case("every 1", Squeeze(), [_upto(1, 3, 1)], _upto(3)),
     _case("the last 1", Squeeze((-1,)), [_upto(1, 3, 1)], _upto(1, 3)),
     _case("at the end", ExpandDims(), [_upto(3), _n(-1)], _upto(3, 1), constant=(1,)),
-    _case("as int64", ShapeOf(DType.INT64), [_upto(2, 3)], np.array([2, 3], np.int64)),
+    _case("as int64", ShapeOf(DType.INT64), [_upto(2, 3)], np.int64([2, 3])),
     _case("of a matrix", Rank(), [_upto(2, 3)], np.array(2, np.int32)),
     _case("larger of each", BroadcastArgs(), [_n(2, 1), _n(4, 1, 3)], _n(4, 2, 3), constant=(0, 1)),
 ]
@@ -142,8 +142,8 @@ _PARTS = [
     Case(
         "the zero point",
         Pad(),
-        (np.array([5], np.int8), _n(0, 1).reshape(1, 2)),
-        (np.array([5, -3], np.int8),),
+        (np.int8([5]), _n(0, 1).reshape(1, 2)),
+        (np.int8([5, -3]),),
         (Quantization((0.5,), (-3,)),),
         (Quantization((0.5,), (-3,)),),
     ),
@@ -162,8 +162,8 @@ _JOINTS = [
     Case(
         "on two scales",
         Concat(0),
-        (np.array([4], np.int8), np.array([4], np.int8)),
-        (np.array([4, 8], np.int8),),
+        (np.int8([4]), np.int8([4])),
+        (np.int8([4, 8]),),
         (Quantization((0.5,), (0,)), Quantization((1.0,), (0,))),
         (Quantization((0.5,), (0,)),),
     ),
@@ -191,14 +191,14 @@ _PICKS = [
     Case(
         "bytes as floats",
         EmbeddingLookup(),
-        (_n(1), np.array([[1, 2], [3, 4]], np.int8)),
+        (_n(1), np.int8([[1, 2], [3, 4]])),
         (_rows([[1.5, 2]]),),
         (None, Quantization((0.5,), (0,))),
     ),
     Case(
         "bytes as floats, a scale for each row",
         EmbeddingLookup(),
-        (_n(1, 0), np.array([[1, 2], [3, 4]], np.int8)),
+        (_n(1, 0), np.int8([[1, 2], [3, 4]])),
         (_rows([[1, 1.5], [0, 0.25]]),),
         (None, Quantization((0.25, 0.5), (1, 1), 0)),
         constant=(1,),
@@ -206,7 +206,7 @@ _PICKS = [
     Case(
         "bytes as floats, a scale for each run",
         EmbeddingLookup(),
-        (_n(1, 0), np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.int8)),
+        (_n(1, 0), np.int8([[1, 2, 3, 4], [5, 6, 7, 8]])),
         (_rows([[5, 6, 14, 16], [0.25, 0.5, 1.5, 2]]),),
         (None, Quantization((0.25, 0.5, 1, 2), (0, 0, 0, 0), 1, 2)),
         constant=(1,),
@@ -216,11 +216,11 @@ _PICKS = [
         HashtableLookup(),
         [_n(7, 8), _n(5, 7), _upto(2, 2)],
         _rows([[2, 3], [0, 0]]),
-        np.array([1, 0], np.uint8),
+        np.uint8([1, 0]),
     ),
     _case("twice the same place", ScatterNd(), [_n(1, 1).reshape(2, 1), _rows([2, 3]), _n(3)], _rows([0, 5, 0])),
     _case("outside is off", OneHot(), [_n(1, 5), np.array(2, np.int32), _rows(9), _rows(1)], _rows([[1, 9], [1, 1]])),
-    _case("two rows", PutRow(), [_upto(3, 1), _rows([[8], [9]]), np.array([1], np.int32)], _rows([[0], [8], [9]])),
+    _case("two rows", PutRow(), [_upto(3, 1), _rows([[8], [9]]), np.int32([1])], _rows([[0], [8], [9]])),
     _case("one row", PutRow(), [_upto(3, 2), _rows([[8, 9]]), np.array(1, np.int32)], _rows([[0, 1], [8, 9], [4, 5]])),
     _case(
         "a part that is moved so that it fits",
@@ -242,7 +242,7 @@ _PICKS = [
 ]
 
 _MADE = [
-    _case("sevens", Fill(), [_n(2, 1), np.array(7, np.int64)], np.array([[7], [7]], np.int64), constant=(0,)),
+    _case("sevens", Fill(), [_n(2, 1), np.array(7, np.int64)], np.int64([[7], [7]]), constant=(0,)),
     _case("downwards", Range(), [np.array(v, np.int32) for v in (5, 0, -2)], _n(5, 3, 1), constant=(0, 1, 2)),
     _case("for a length", PerLength(TensorType(DType.FLOAT32, (2, 1)), _rows([[0.5], [2]])), [], _rows([[0.5], [2]])),
     _case("empty", Range(may_be_empty=True), [np.array(v, np.int64) for v in (5, 3, 1)], np.zeros(0, np.int64)),
@@ -255,7 +255,7 @@ _MADE = [
         _rows([1, 1, 3, np.inf, np.nan]),
         _n(2, 4, 0, 3, 1),
     ),
-    _case("places", Where(), [_rows([[0, 1], [2, 0]])], np.array([[0, 1], [1, 0]], np.int64)),
+    _case("places", Where(), [_rows([[0, 1], [2, 0]])], np.int64([[0, 1], [1, 0]])),
     _case("as they come", Unique(), [_n(3, 1, 3)], _n(3, 1), _n(0, 1, 0)),
 ]
 

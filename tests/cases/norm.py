@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats, spread
 
-from onert.ir import Array, DType, Quantization
+from onert.ir import Array, DType
 from onert.ir.ops.reduction.norm import InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
-from .case import Case
-
-
-def _q(scale: float, zero: int = 0) -> Quantization:
-    return Quantization((float(np.float32(scale)),), (zero,))
+from .case import Case, per_tensor
 
 
 def _exponential(x: Array, beta: float) -> Array:
@@ -41,7 +37,7 @@ _MEAN, _VARIANCE = _X.mean(axis=(0, 1)), _X.var(axis=(0, 1))
 
 
 def _size(height: int, width: int) -> Array:
-    return np.array([height, width], np.int32)
+    return np.int32([height, width])
 
 
 CASES = [
@@ -53,63 +49,58 @@ CASES = [
         "int8 softmax",
         Softmax(),
         (_I8,),
-        (np.array([[-128, -128, -127, -123, -94, 88], [120, -128, -128, -128, -127, -121]], np.int8),),
-        (_q(0.05, 3),),
-        (_q(1 / 256, -128),),
+        (np.int8([[-128, -128, -127, -123, -94, 88], [120, -128, -128, -128, -127, -121]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1 / 256, -128),),
     ),
     Case(
         "uint8 softmax with beta",
         Softmax(0.7),
         (_U8,),
-        (np.array([[0, 1, 4, 14, 51, 186], [230, 0, 0, 1, 5, 19]], np.uint8),),
-        (_q(0.05, 3),),
-        (_q(1 / 256),),
+        (np.uint8([[0, 1, 4, 14, 51, 186], [230, 0, 0, 1, 5, 19]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1 / 256),),
     ),
     Case(
         "int8 softmax to int16",
         Softmax(output=DType.INT16),
         (_I8,),
-        (
-            np.array(
-                [[-32597, -32249, -31193, -27990, -18269, 11226], [22933, -32690, -32531, -32049, -30587, -26149]],
-                np.int16,
-            ),
-        ),
-        (_q(0.03, 3),),
-        (_q(1 / 32768),),
+        (np.int16([[-32597, -32249, -31193, -27990, -18269, 11226], [22933, -32690, -32531, -32049, -30587, -26149]]),),
+        (per_tensor(0.03, 3),),
+        (per_tensor(1 / 32768),),
     ),
     Case(
         "int16 softmax",
         Softmax(),
         (spread((2, 6), -32768, 32767, 9973).astype(np.int16),),
-        (np.array([[2, 10, 71, 525, 3852, 28310], [31193, 2, 4, 26, 185, 1359]], np.int16),),
-        (_q(0.0002),),
-        (_q(1 / 32768),),
+        (np.int16([[2, 10, 71, 525, 3852, 28310], [31193, 2, 4, 26, 185, 1359]]),),
+        (per_tensor(0.0002),),
+        (per_tensor(1 / 32768),),
     ),
     Case(
         "int8 softmax in another scale",
         Softmax(),
         (np.int8([[0, 0]]),),
         (np.int8([[50, 50]]),),
-        (_q(0.1),),
-        (_q(0.01),),
+        (per_tensor(0.1),),
+        (per_tensor(0.01),),
     ),
     Case("log softmax", LogSoftmax(), (_X,), (np.log(_exponential(_X, 1)).astype(np.float32),)),
     Case(
         "int8 log softmax",
         LogSoftmax(),
         (_I8,),
-        (np.array([[-24, 6, 35, 65, 95, 124], [126, -49, -19, 10, 40, 70]], np.int8),),
-        (_q(0.05, 3),),
-        (_q(1 / 16, 127),),
+        (np.int8([[-24, 6, 35, 65, 95, 124], [126, -49, -19, 10, 40, 70]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1 / 16, 127),),
     ),
     Case(
         "uint8 log softmax",
         LogSoftmax(),
         (_U8,),
-        (np.array([[104, 134, 163, 193, 223, 252], [254, 79, 109, 138, 168, 198]], np.uint8),),
-        (_q(0.05, 3),),
-        (_q(1 / 16, 255),),
+        (np.uint8([[104, 134, 163, 193, 223, 252], [254, 79, 109, 138, 168, 198]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1 / 16, 255),),
     ),
     Case(
         "unit vectors",
@@ -121,25 +112,25 @@ CASES = [
         "int8 unit vectors",
         L2Normalization(),
         (_I8,),
-        (np.array([[-93, -66, -40, -14, 12, 38], [61, -86, -61, -36, -11, 13]], np.int8),),
-        (_q(0.05, 3),),
-        (_q(1 / 128),),
+        (np.int8([[-93, -66, -40, -14, 12, 38], [61, -86, -61, -36, -11, 13]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1 / 128),),
     ),
     Case(
         "uint8 unit vectors",
         L2Normalization(),
         (_U8,),
-        (np.array([[46, 76, 107, 137, 167, 198], [216, 58, 85, 111, 138, 165]], np.uint8),),
-        (_q(0.05, 100),),
-        (_q(1 / 128, 128),),
+        (np.uint8([[46, 76, 107, 137, 167, 198], [216, 58, 85, 111, 138, 165]]),),
+        (per_tensor(0.05, 100),),
+        (per_tensor(1 / 128, 128),),
     ),
     Case(
         "int8 unit vectors in another scale",
         L2Normalization(),
         (np.int8([[3, 4]]),),
         (np.int8([[6, 8]]),),
-        (_q(0.3),),
-        (_q(0.1),),
+        (per_tensor(0.3),),
+        (per_tensor(0.1),),
     ),
     Case("neighbouring channels", _LRN, (_X,), (_local(_X, _LRN),)),
     Case("all channels", _WIDE, (_X,), (_local(_X, _WIDE),)),
@@ -208,7 +199,7 @@ CASES = [
         ResizeBilinear(half_pixel_centers=True),
         (spread((1, 3, 2, 2), -128, 127).astype(np.int8), _size(4, 3)),
         (
-            np.array(
+            np.int8(
                 [
                     [
                         [[-128, -91], [-91, -54], [-54, -17]],
@@ -216,12 +207,11 @@ CASES = [
                         [[-21, 17], [17, -27], [54, -70]],
                         [[-88, -51], [-51, -14], [-14, 23]],
                     ]
-                ],
-                np.int8,
+                ]
             ),
         ),
-        (_q(0.1, 3),),
-        (_q(0.1, 3),),
+        (per_tensor(0.1, 3),),
+        (per_tensor(0.1, 3),),
         constant=(1,),
     ),
     Case(
@@ -229,7 +219,7 @@ CASES = [
         ResizeBilinear(),
         (spread((1, 3, 2, 2), 0, 255).astype(np.uint8), _size(4, 3)),
         (
-            np.array(
+            np.uint8(
                 [
                     [
                         [[0, 37], [49, 86], [74, 111]],
@@ -237,12 +227,11 @@ CASES = [
                         [[94, 131], [143, 95], [168, 77]],
                         [[40, 77], [89, 126], [114, 151]],
                     ]
-                ],
-                np.uint8,
+                ]
             ),
         ),
-        (_q(0.1, 3),),
-        (_q(0.1, 3),),
+        (per_tensor(0.1, 3),),
+        (per_tensor(0.1, 3),),
         constant=(1,),
     ),
     Case(
@@ -250,19 +239,18 @@ CASES = [
         ResizeBilinear(),
         (np.int16([[13636, 19091, 24545, 30000], [-8182, -2727, 2727, 8182]]).reshape(1, 2, 2, 2), _size(3, 3)),
         (
-            np.array(
+            np.int16(
                 [
                     [
                         [[13636, 19091], [20912, 26367], [24545, 30000]],
                         [[-916, 4539], [6360, 11815], [9993, 15448]],
                         [[-8182, -2727], [-906, 4549], [2727, 8182]],
                     ]
-                ],
-                np.int16,
+                ]
             ),
         ),
-        (_q(0.1),),
-        (_q(0.1),),
+        (per_tensor(0.1),),
+        (per_tensor(0.1),),
         constant=(1,),
     ),
     Case(
@@ -284,8 +272,8 @@ CASES = [
         ResizeNearestNeighbor(half_pixel_centers=True),
         (np.int8([1, 2, 3, 4]).reshape(1, 1, 4, 1), _size(1, 2)),
         (np.int8([2, 4]).reshape(1, 1, 2, 1),),
-        (_q(0.1, 3),),
-        (_q(0.1, 3),),
+        (per_tensor(0.1, 3),),
+        (per_tensor(0.1, 3),),
         constant=(1,),
     ),
 ]

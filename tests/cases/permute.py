@@ -8,7 +8,7 @@ from onert.ir.ops.data_movement.permute import Permute
 
 from .case import Case
 
-_X = np.array([[1, -2], [3, 4]], np.int32)
+_X = np.int32([[1, -2], [3, 4]])
 
 CASES: list[Case] = [
     Case("within the host", Permute(), (_X,), (_X.copy(),)),

@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats, spread
 
-from onert.ir import Array, DType, Quantization
+from onert.ir import Array, DType
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT, RFFT2D, CumSum
 
-from .case import Case
+from .case import Case, per_tensor
 
 
 def _axes(*axes: int) -> Array:
     return np.array(axes, np.int32)
-
-
-def _q(scale: float, zero: int = 0) -> Quantization:
-    return Quantization((float(np.float32(scale)),), (zero,))
 
 
 _X = floats((2, 3, 4))
@@ -67,27 +63,27 @@ CASES = [
         "int8 mean",
         Reduce(Reduction.MEAN),
         (_I8, _axes(1)),
-        (np.array([[-119, -57, 4, -76], [52, -28, -109, -47]], np.int8),),
-        (_q(0.05, 3),),
-        (_q(0.03, -5),),
+        (np.int8([[-119, -57, 4, -76], [52, -28, -109, -47]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(0.03, -5),),
         constant=(1,),
     ),
     Case(
         "uint8 mean",
         Reduce(Reduction.MEAN, True),
         (spread((2, 3, 4), 0, 255).astype(np.uint8), _axes(1, 2)),
-        (np.array([[[80]], [[109]]], np.uint8),),
-        (_q(0.05, 100),),
-        (_q(0.03, 85),),
+        (np.uint8([[[80]], [[109]]]),),
+        (per_tensor(0.05, 100),),
+        (per_tensor(0.03, 85),),
         constant=(1,),
     ),
     Case(
         "int16 mean",
         Reduce(Reduction.MEAN),
         (spread((2, 3, 4), -32768, 32767, 9973).astype(np.int16), _axes(0, 2)),
-        (np.array([-11871, 13656, -15431], np.int16),),
-        (_q(0.05),),
-        (_q(0.03),),
+        (np.int16([-11871, 13656, -15431]),),
+        (per_tensor(0.05),),
+        (per_tensor(0.03),),
         constant=(1,),
     ),
     Case(
@@ -96,17 +92,17 @@ CASES = [
         (np.int8([[10, 20, -30], [5, 6, 7]]), _axes(1)),
         # real sums of -3 and 6, in steps of 0.25 with zero point -1
         (np.int8([-13, 23]),),
-        (_q(0.5, 2),),
-        (_q(0.25, -1),),
+        (per_tensor(0.5, 2),),
+        (per_tensor(0.25, -1),),
         constant=(1,),
     ),
     Case(
         "int8 product",
         Reduce(Reduction.PROD),
         (_I8, _axes(1)),
-        (np.array([[24, 30, 14, 11], [-16, 20, 27, 28]], np.int8),),
-        (_q(0.05, 3),),
-        (_q(1.5, 7),),
+        (np.int8([[24, 30, 14, 11], [-16, 20, 27, 28]]),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(1.5, 7),),
         constant=(1,),
     ),
     Case(
@@ -114,8 +110,8 @@ CASES = [
         Reduce(Reduction.MAX),
         (_I8, _axes(0)),
         (_I8.max(axis=0),),
-        (_q(0.05, 3),),
-        (_q(0.05, 3),),
+        (per_tensor(0.05, 3),),
+        (per_tensor(0.05, 3),),
         constant=(1,),
     ),
     Case(
@@ -123,8 +119,8 @@ CASES = [
         Reduce(Reduction.MIN),
         (np.int8([7, 3, 11]), _axes(0)),
         (np.int8(5),),
-        (_q(0.5, 1),),
-        (_q(0.25, 1),),
+        (per_tensor(0.5, 1),),
+        (per_tensor(0.25, 1),),
         constant=(1,),
     ),
     Case(
@@ -139,7 +135,7 @@ CASES = [
         ArgReduce(Extreme.MIN),
         (np.int8([[1, 5, 1], [3, 2, 2]]), np.array(-2, np.int32)),
         (np.int64([0, 1, 0]),),
-        (_q(0.5, 1),),
+        (per_tensor(0.5, 1),),
         constant=(1,),
     ),
     Case(

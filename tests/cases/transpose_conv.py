@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from formulas import convolution, floats, spread, transposed
 
-from onert.ir import Quantization
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
-from .case import Case
+from .case import Case, per_channel, per_tensor
 
 
 def _shape(*dims: int) -> np.ndarray:
@@ -25,14 +24,6 @@ def _real(name: str, op: TransposeConv2D, x: tuple[int, ...], weight: tuple[int,
     expected = op.activation.apply(result.astype(np.float32))
     output = _shape(x[0], *size, weight[0])
     return Case(name, op, (output, filters, image, offset), (expected,), constant=(0, 1, 3))
-
-
-def _q(scale: float, zero: int = 0) -> Quantization:
-    return Quantization((float(np.float32(scale)),), (zero,))
-
-
-def _channels(count: int) -> Quantization:
-    return Quantization(tuple(float(np.float32(0.01 + 0.003 * i)) for i in range(count)), (0,) * count, 0)
 
 
 def _steps3(op: Conv3D | TransposeConv3D, window: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -71,7 +62,7 @@ CASES = [
             spread((2,), -900, 900, 731).astype(np.int32),
         ),
         (
-            np.array(
+            np.int8(
                 [
                     [
                         [[71, 55], [-36, -85], [-58, 26], [-38, -55]],
@@ -79,12 +70,11 @@ CASES = [
                         [[-43, -78], [-100, 3], [-42, -128], [45, 79]],
                         [[-8, 15], [-27, -9], [-83, -118], [-74, -93]],
                     ]
-                ],
-                np.int8,
+                ]
             ),
         ),
-        (None, _channels(2), _q(0.05, 3), _q(0.001)),
-        (_q(0.1, -20),),
+        (None, per_channel(2), per_tensor(0.05, 3), per_tensor(0.001)),
+        (per_tensor(0.1, -20),),
         constant=(0, 1, 3),
     ),
     Case(
@@ -95,9 +85,9 @@ CASES = [
             spread((1, 2, 2, 2), 0, 255, 101).astype(np.uint8),
             spread((1, 2, 2, 2), 0, 255).astype(np.uint8),
         ),
-        (np.array([[[[201], [134], [97]], [[23], [30], [201]], [[151], [65], [54]]]], np.uint8),),
-        (None, _q(0.02, 131), _q(0.05, 120)),
-        (_q(0.2, 110),),
+        (np.uint8([[[[201], [134], [97]], [[23], [30], [201]], [[151], [65], [54]]]]),),
+        (None, per_tensor(0.02, 131), per_tensor(0.05, 120)),
+        (per_tensor(0.2, 110),),
         constant=(0, 1),
     ),
     Case(
@@ -110,7 +100,7 @@ CASES = [
             spread((2,), -90000, 90000, 73133).astype(np.int64),
         ),
         (
-            np.array(
+            np.int16(
                 [
                     [
                         [[4778, -8592], [-21757, -5305]],
@@ -118,12 +108,11 @@ CASES = [
                         [[-32768, -18622], [29755, 5150]],
                         [[-16158, -15639], [-13116, -23493]],
                     ]
-                ],
-                np.int16,
+                ]
             ),
         ),
-        (None, _channels(2), _q(0.0005), _q(1e-5)),
-        (_q(0.001),),
+        (None, per_channel(2), per_tensor(0.0005), per_tensor(1e-5)),
+        (per_tensor(0.001),),
         constant=(0, 1, 3),
     ),
     Case(
@@ -135,7 +124,7 @@ CASES = [
             floats((1, 2, 2, 2)),
         ),
         (
-            np.array(
+            np.float32(
                 [
                     [
                         [[3.387402296066284], [-3.529529571533203], [1.5263333320617676], [1.1867549419403076]],
@@ -143,11 +132,10 @@ CASES = [
                         [[-0.20378431677818298], [-2.0633628368377686], [5.0530686378479], [-0.37441176176071167]],
                         [[2.1149606704711914], [2.7073140144348145], [-4.964029312133789], [-0.4155784249305725]],
                     ]
-                ],
-                np.float32,
+                ]
             ),
         ),
-        (None, _q(0.01)),
+        (None, per_tensor(0.01)),
         constant=(0, 1),
         tolerance=1e-6,
     ),
@@ -155,7 +143,7 @@ CASES = [
         "MediaPipe's same padding",
         TransposeConvBias2D(Padding.SAME, 2, 2),
         (
-            np.array([[[[1.0], [2.0]], [[3.0], [4.0]]]], np.float32),
+            np.float32([[[[1.0], [2.0]], [[3.0], [4.0]]]]),
             np.ones((1, 2, 2, 1), np.float32),
             np.float32([0.5]),
         ),
