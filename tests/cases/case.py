@@ -8,12 +8,12 @@ from attrs import evolve, field, frozen
 from onert.ir import Array, CallTypes, Constant, DType, Op, Quantization, TensorType, infer
 
 
-def per_tensor(scale: float, zero: int = 0) -> Quantization:
+def scaled(scale: float, zero: int = 0) -> Quantization:
     """The quantisation of a whole tensor, with a scale in float32."""
     return Quantization((float(np.float32(scale)),), (zero,))
 
 
-def per_channel(count: int, axis: int = 0) -> Quantization:
+def by_channel(count: int, axis: int = 0) -> Quantization:
     """Different scales along an axis of `count` channels."""
     return Quantization(tuple(float(np.float32(0.01 + 0.003 * i)) for i in range(count)), (0,) * count, axis)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats
 
+from onert.ir import Array
 from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
 from onert.ir.ops.contraction.binary_coding import BcqFullyConnected, BcqGather
 from onert.ir.ops.contraction.einsum import Einsum
@@ -24,6 +25,14 @@ _PLANES = (np.float32([1, 2, 3]), np.int32([[0b01], [0b11], [0b10]]))
 """Rows of 1 * (1, -1) + 2 * (1, 1), and of 3 * (-1, 1)."""
 
 _ATTENDING = (np.float32([[[0, 0]]]), _EYE, _EYE, _EYE, _EYE, np.float32([[1, 1]]), np.float32([[0, 0]]))
+
+
+def _second_token(name: str, mask: Array | None, at: Array, wanted: Array) -> Case:
+    """Attention with room for three tokens, of which the first is stored."""
+    keys = np.zeros((1, 3, 1, 2), np.float32)
+    before, after = (np.float32([[3, 5], second, [9, 9]]).reshape(1, 3, 1, 2) for second in ([7, 7], [0, 0]))
+    return Case(name, Attention(), (*_ATTENDING, mask, keys, before, at), (wanted, keys, after))
+
 
 CASES = [
     Case(
@@ -49,38 +58,10 @@ CASES = [
         (np.float32([[[1, 2, 3, 4]]]), *_QUARTER),
         (np.float32([[[-2, 1, -4, 3]]]),),
     ),
-    Case(
-        "the second token sees the first",
-        Attention(),
-        (
-            *_ATTENDING,
-            None,
-            np.zeros((1, 3, 1, 2), np.float32),
-            np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
-            np.int32([1]),
-        ),
-        # both scores are 0, so each value counts half
-        (
-            np.float32([[[1.5, 2.5]]]),
-            np.zeros((1, 3, 1, 2), np.float32),
-            np.float32([[3, 5], [0, 0], [9, 9]]).reshape(1, 3, 1, 2),
-        ),
-    ),
-    Case(
-        "a mask hides the first token",
-        Attention(),
-        (
-            *_ATTENDING,
-            np.float32([[-np.inf, 0, -np.inf]]),
-            np.zeros((1, 3, 1, 2), np.float32),
-            np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
-            np.int64([1]),
-        ),
-        (
-            np.float32([[[0, 0]]]),
-            np.zeros((1, 3, 1, 2), np.float32),
-            np.float32([[3, 5], [0, 0], [9, 9]]).reshape(1, 3, 1, 2),
-        ),
+    # both scores are 0, so each value counts half
+    _second_token("the second token sees the first", None, np.int32([1]), np.float32([[[1.5, 2.5]]])),
+    _second_token(
+        "a mask hides the first token", np.float32([[-np.inf, 0, -np.inf]]), np.int64([1]), np.float32([[[0, 0]]])
     ),
     Case(
         "scaled signs times columns",

@@ -10,7 +10,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 
-from .case import Case, per_channel, per_tensor
+from .case import Case, by_channel, scaled
 
 _X, _W, _B = floats((2, 3, 4)), floats((5, 4), 29), floats((5,), 11)
 _PRODUCT = np.einsum("abk,ok->abo", _X.astype(np.float64), _W.astype(np.float64))
@@ -30,7 +30,7 @@ def _wide(dtype: type[np.generic], second: bool) -> tuple[Array, Array]:
 _I8 = spread((3, 6), -128, 127).astype(np.int8)
 _F8 = spread((4, 6), -127, 127, 101).astype(np.int8)
 _B32 = spread((4,), -900, 900, 731).astype(np.int32)
-_XQ, _BQ = per_tensor(0.05, 3), per_tensor(0.001)
+_XQ, _BQ = scaled(0.05, 3), scaled(0.001)
 
 
 def _stored(dtype: DType, *shape: int) -> Array:
@@ -97,8 +97,8 @@ CASES = [
         FullyConnected(),
         (_I8, _F8, _B32),
         (np.int8([[108, 4, -5, 3], [-53, -45, 58, -106], [-84, 36, -76, -85]]),),
-        (_XQ, per_tensor(0.02), _BQ),
-        (per_tensor(0.2, -5),),
+        (_XQ, scaled(0.02), _BQ),
+        (scaled(0.2, -5),),
         constant=(1, 2),
     ),
     Case(
@@ -106,8 +106,8 @@ CASES = [
         FullyConnected(Activation.RELU6),
         (_I8, _F8, _B32),
         (np.int8([[100, -61, -100, -52], [-100, -100, 100, -100], [-100, 76, -100, -100]]),),
-        (_XQ, per_channel(4, 0), _BQ),
-        (per_tensor(0.03, -100),),
+        (_XQ, by_channel(4, 0), _BQ),
+        (scaled(0.03, -100),),
         constant=(1, 2),
     ),
     Case(
@@ -116,8 +116,8 @@ CASES = [
         (np.int8([[1], [2], [3], [-1], [-3]]), np.int8([[1], [3]])),
         # products of 0.5: TFLite rounds halves away from zero, once
         (np.int8([[1, 2], [1, 3], [2, 5], [-1, -2], [-2, -5]]),),
-        (per_tensor(1.0), per_tensor(0.5)),
-        (per_tensor(1.0),),
+        (scaled(1.0), scaled(0.5)),
+        (scaled(1.0),),
         constant=(1,),
     ),
     Case(
@@ -129,8 +129,8 @@ CASES = [
             spread((3,), -900, 900, 731).astype(np.int32),
         ),
         (np.uint8([[161, 66, 74], [61, 120, 124]]),),
-        (per_tensor(0.05, 120), per_tensor(0.02, 131), _BQ),
-        (per_tensor(0.3, 110),),
+        (scaled(0.05, 120), scaled(0.02, 131), _BQ),
+        (scaled(0.3, 110),),
         constant=(1, 2),
     ),
     *(
@@ -139,7 +139,7 @@ CASES = [
             FullyConnected(keep_dims=True, output=DType.FLOAT32),
             (_stored(dtype, 2, 3, 37), _stored(DType.INT8, 37, 5).T.copy()),
             (_real_sums(_stored(dtype, 2, 3, 37), 7, _stored(DType.INT8, 37, 5), 0),),
-            (per_tensor(0.25, 7), Quantization((0.125,) * 5, (0,) * 5, 0)),
+            (scaled(0.25, 7), Quantization((0.125,) * 5, (0,) * 5, 0)),
             constant=(1,),
         )
         for dtype in (DType.INT8, DType.UINT8)
@@ -149,8 +149,8 @@ CASES = [
         FullyConnected(),
         (_I8, spread((4, 6), -8, 7, 5).astype(np.int8), _B32),
         (np.int8([[-3, -15, 2, -31], [-22, 6, 26, -26], [-28, -10, 4, 3]]),),
-        (_XQ, per_channel(4, 0), _BQ),
-        (per_tensor(0.05, -5),),
+        (_XQ, by_channel(4, 0), _BQ),
+        (scaled(0.05, -5),),
         dtypes=(DType.INT8, DType.INT4),
         constant=(1, 2),
     ),
@@ -163,8 +163,8 @@ CASES = [
             spread((3,), -90000, 90000, 73133).astype(np.int64),
         ),
         (np.int16([[20422, -19389, -17421], [-19135, 3314, 3964]]),),
-        (per_tensor(0.0005), per_tensor(0.01), per_tensor(5e-6)),
-        (per_tensor(0.001),),
+        (scaled(0.0005), scaled(0.01), scaled(5e-6)),
+        (scaled(0.001),),
         constant=(1, 2),
     ),
     Case(
@@ -180,7 +180,7 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_tensor(0.01)),
+        (None, scaled(0.01)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -197,7 +197,7 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_channel(4, 0)),
+        (None, by_channel(4, 0)),
         constant=(1, 2),
         tolerance=3e-7,
     ),
@@ -212,7 +212,7 @@ CASES = [
             constant=(1,),
         )
         for dtype in (DType.INT4, DType.INT2)
-        for features, scales in ((6, per_tensor(0.25)), (37, Quantization((0.25,) * 5, (0,) * 5, 0)))
+        for features, scales in ((6, scaled(0.25)), (37, Quantization((0.25,) * 5, (0,) * 5, 0)))
     ),
     *(
         Case(
@@ -220,8 +220,8 @@ CASES = [
             FullyConnected(),
             (_stored(DType.INT8, 3, features), _stored(DType.INT2, 5, features)),
             (_clipped(_stored(DType.INT8, 3, features).astype(int) @ _stored(DType.INT2, 5, features).T),),
-            (per_tensor(0.5), per_tensor(0.25)),
-            (per_tensor(0.125),),
+            (scaled(0.5), scaled(0.25)),
+            (scaled(0.125),),
             dtypes=(DType.INT8, DType.INT2),
             constant=(1,),
         )
@@ -294,7 +294,7 @@ CASES = [
         BatchMatMul(output=DType.INT32),
         (_I8, np.ascontiguousarray(_F8.T)),
         (_I8.astype(np.int32) @ _F8.T.astype(np.int32),),
-        (_XQ, per_tensor(0.02, 5)),
+        (_XQ, scaled(0.02, 5)),
     ),
     *(
         Case(
@@ -302,7 +302,7 @@ CASES = [
             BatchMatMul(output=DType.FLOAT32),
             (_stored(left, 2, 3, 37), _stored(right, 2, 37, 19)),
             (_real_sums(_stored(left, 2, 3, 37), 7, _stored(right, 2, 37, 19), zero),),
-            (per_tensor(0.25, 7), per_tensor(0.125, zero)),
+            (scaled(0.25, 7), scaled(0.125, zero)),
         )
         for left in (DType.INT8, DType.UINT8)
         for right, zero in ((DType.INT8, -3), (DType.INT8, 0), (DType.UINT8, 125))
@@ -312,8 +312,8 @@ CASES = [
         BatchMatMul(),
         (_I8, np.ascontiguousarray(_F8.T)),
         (np.int8([[78, 6, -2, 7], [-30, -27, 39, -67], [-52, 26, -51, -54]]),),
-        (_XQ, per_tensor(0.02, 5)),
-        (per_tensor(0.3, -4),),
+        (_XQ, scaled(0.02, 5)),
+        (scaled(0.3, -4),),
     ),
     Case(
         "int16 matrices",
@@ -323,8 +323,8 @@ CASES = [
             spread((2, 5, 2), -32768, 32767, 7919).astype(np.int16),
         ),
         (np.int16([[[16495, 6750], [-15219, -10520], [-5415, 13729]], [[2568, -5447], [2995, -954], [-11251, -756]]]),),
-        (per_tensor(0.0005), per_tensor(0.0004)),
-        (per_tensor(0.02),),
+        (scaled(0.0005), scaled(0.0004)),
+        (scaled(0.02),),
     ),
     Case(
         "dynamic range matrices",
@@ -346,7 +346,7 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_tensor(0.01)),
+        (None, scaled(0.01)),
         constant=(1,),
         tolerance=3e-7,
     ),

@@ -46,6 +46,10 @@ def _groups(weighting: Weighting, shortest: int, longest: int, skips: int) -> Co
     return CountGroups(weighting, shortest, longest, skips, (0, 3), (0, 1, 2, 3, 4), _POOL, (1, 2, 3, 4, 5))
 
 
+def _votes(name: str, how: Aggregation, x: Array, wanted: list[list[float]]) -> Case:
+    return Case(name, TreeEnsemble(2, how), (x, *_TREE), (np.float32(wanted),), constant=tuple(range(1, 11)))
+
+
 CASES: list[Case] = [
     Case(
         "hashes of texts of several lengths",
@@ -159,26 +163,10 @@ CASES: list[Case] = [
         (np.int32([2, 1, 0]),),
         constant=(1, 2, 3),
     ),
-    Case(
-        "two trees that share a branch",
-        TreeEnsemble(2),
-        (_TABLE, *_TREE),
-        # the first tree: the first leaf, or the second node's test; the second tree: only that test
-        (np.float32([[1, 100], [20, 40], [0, 200], [20, 40]]),),
-        constant=tuple(range(1, 11)),
-    ),
-    Case(
-        "the largest vote",
-        TreeEnsemble(2, Aggregation.MAX),
-        (_TABLE, *_TREE),
-        (np.float32([[1, 100], [10, 20], [0, 100], [10, 20]]),),
-        constant=tuple(range(1, 11)),
-    ),
-    Case(
-        "the mean of the trees, of integers",
-        TreeEnsemble(2, Aggregation.AVERAGE),
-        (np.int64([[0, 0], [1, 3]]), *_TREE),
-        (np.float32([[0.5, 50], [10, 20]]),),
-        constant=tuple(range(1, 11)),
+    # the first tree: the first leaf, or the second node's test; the second tree: only that test
+    _votes("two trees that share a branch", Aggregation.SUM, _TABLE, [[1, 100], [20, 40], [0, 200], [20, 40]]),
+    _votes("the largest vote", Aggregation.MAX, _TABLE, [[1, 100], [10, 20], [0, 100], [10, 20]]),
+    _votes(
+        "the mean of the trees, of integers", Aggregation.AVERAGE, np.int64([[0, 0], [1, 3]]), [[0.5, 50], [10, 20]]
     ),
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats, spread
 
-from onert.ir import Array, DType
+from onert.ir import Array, DType, Quantization
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT, RFFT2D, CumSum
 
-from .case import Case, per_tensor
+from .case import Case, scaled
 
 
 def _axes(*axes: int) -> Array:
@@ -19,6 +19,12 @@ def _axes(*axes: int) -> Array:
 _X = floats((2, 3, 4))
 _I = spread((2, 3, 4), -100, 100).astype(np.int32)
 _I8 = spread((2, 3, 4), -128, 127).astype(np.int8)
+
+
+def _stored(name: str, op: Reduce, x: Array, axes: Array, wanted: Array, *q: Quantization) -> Case:
+    """A reduction of quantised integers; `q` are the quantisations of x and the result."""
+    return Case(name, op, (x, axes), (wanted,), q[:1], q[1:], constant=(1,))
+
 
 CASES = [
     Case("mean", Reduce(Reduction.MEAN), (_X, _axes(1)), (_X.mean(axis=1),), constant=(1,)),
@@ -59,69 +65,60 @@ CASES = [
     Case("smallest", Reduce(Reduction.MIN), (_X, _axes(-2)), (_X.min(axis=1),), constant=(1,)),
     Case("any", Reduce(Reduction.ANY), (_I % 7 == 0, _axes(2)), ((_I % 7 == 0).any(axis=2),), constant=(1,)),
     Case("all", Reduce(Reduction.ALL), (_I % 7 != 0, _axes(2)), ((_I % 7 != 0).all(axis=2),), constant=(1,)),
-    Case(
+    _stored(
         "int8 mean",
         Reduce(Reduction.MEAN),
-        (_I8, _axes(1)),
-        (np.int8([[-119, -57, 4, -76], [52, -28, -109, -47]]),),
-        (per_tensor(0.05, 3),),
-        (per_tensor(0.03, -5),),
-        constant=(1,),
+        _I8,
+        _axes(1),
+        np.int8([[-119, -57, 4, -76], [52, -28, -109, -47]]),
+        scaled(0.05, 3),
+        scaled(0.03, -5),
     ),
-    Case(
+    _stored(
         "uint8 mean",
         Reduce(Reduction.MEAN, True),
-        (spread((2, 3, 4), 0, 255).astype(np.uint8), _axes(1, 2)),
-        (np.uint8([[[80]], [[109]]]),),
-        (per_tensor(0.05, 100),),
-        (per_tensor(0.03, 85),),
-        constant=(1,),
+        spread((2, 3, 4), 0, 255).astype(np.uint8),
+        _axes(1, 2),
+        np.uint8([[[80]], [[109]]]),
+        scaled(0.05, 100),
+        scaled(0.03, 85),
     ),
-    Case(
+    _stored(
         "int16 mean",
         Reduce(Reduction.MEAN),
-        (spread((2, 3, 4), -32768, 32767, 9973).astype(np.int16), _axes(0, 2)),
-        (np.int16([-11871, 13656, -15431]),),
-        (per_tensor(0.05),),
-        (per_tensor(0.03),),
-        constant=(1,),
+        spread((2, 3, 4), -32768, 32767, 9973).astype(np.int16),
+        _axes(0, 2),
+        np.int16([-11871, 13656, -15431]),
+        scaled(0.05),
+        scaled(0.03),
     ),
-    Case(
+    _stored(
         "int8 sum",
         Reduce(Reduction.SUM),
-        (np.int8([[10, 20, -30], [5, 6, 7]]), _axes(1)),
-        # real sums of -3 and 6, in steps of 0.25 with zero point -1
-        (np.int8([-13, 23]),),
-        (per_tensor(0.5, 2),),
-        (per_tensor(0.25, -1),),
-        constant=(1,),
+        np.int8([[10, 20, -30], [5, 6, 7]]),
+        _axes(1),
+        np.int8([-13, 23]),
+        scaled(0.5, 2),
+        scaled(0.25, -1),
     ),
-    Case(
+    _stored(
         "int8 product",
         Reduce(Reduction.PROD),
-        (_I8, _axes(1)),
-        (np.int8([[24, 30, 14, 11], [-16, 20, 27, 28]]),),
-        (per_tensor(0.05, 3),),
-        (per_tensor(1.5, 7),),
-        constant=(1,),
+        _I8,
+        _axes(1),
+        np.int8([[24, 30, 14, 11], [-16, 20, 27, 28]]),
+        scaled(0.05, 3),
+        scaled(1.5, 7),
     ),
-    Case(
-        "int8 largest",
-        Reduce(Reduction.MAX),
-        (_I8, _axes(0)),
-        (_I8.max(axis=0),),
-        (per_tensor(0.05, 3),),
-        (per_tensor(0.05, 3),),
-        constant=(1,),
-    ),
-    Case(
+    _stored("int8 largest", Reduce(Reduction.MAX), _I8, _axes(0), _I8.max(axis=0), scaled(0.05, 3), scaled(0.05, 3)),
+    _stored(
         "int8 smallest in another scale",
         Reduce(Reduction.MIN),
-        (np.int8([7, 3, 11]), _axes(0)),
-        (np.int8(5),),
-        (per_tensor(0.5, 1),),
-        (per_tensor(0.25, 1),),
-        constant=(1,),
+        np.int8([7, 3, 11]),
+        _axes(0),
+        np.int8(5),
+        scaled(0.5, 1),
+        scaled(0.25, 1),
     ),
     Case(
         "index of the first largest",
@@ -135,7 +132,7 @@ CASES = [
         ArgReduce(Extreme.MIN),
         (np.int8([[1, 5, 1], [3, 2, 2]]), np.array(-2, np.int32)),
         (np.int64([0, 1, 0]),),
-        (per_tensor(0.5, 1),),
+        (scaled(0.5, 1),),
         constant=(1,),
     ),
     Case(

@@ -10,7 +10,7 @@ from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
-from .case import Case, per_channel, per_tensor
+from .case import Case, by_channel, scaled
 
 
 def _shape(*dims: int) -> np.ndarray:
@@ -73,8 +73,8 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_channel(2), per_tensor(0.05, 3), per_tensor(0.001)),
-        (per_tensor(0.1, -20),),
+        (None, by_channel(2), scaled(0.05, 3), scaled(0.001)),
+        (scaled(0.1, -20),),
         constant=(0, 1, 3),
     ),
     Case(
@@ -86,8 +86,8 @@ CASES = [
             spread((1, 2, 2, 2), 0, 255).astype(np.uint8),
         ),
         (np.uint8([[[[201], [134], [97]], [[23], [30], [201]], [[151], [65], [54]]]]),),
-        (None, per_tensor(0.02, 131), per_tensor(0.05, 120)),
-        (per_tensor(0.2, 110),),
+        (None, scaled(0.02, 131), scaled(0.05, 120)),
+        (scaled(0.2, 110),),
         constant=(0, 1),
     ),
     Case(
@@ -111,8 +111,8 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_channel(2), per_tensor(0.0005), per_tensor(1e-5)),
-        (per_tensor(0.001),),
+        (None, by_channel(2), scaled(0.0005), scaled(1e-5)),
+        (scaled(0.001),),
         constant=(0, 1, 3),
     ),
     Case(
@@ -135,7 +135,7 @@ CASES = [
                 ]
             ),
         ),
-        (None, per_tensor(0.01)),
+        (None, scaled(0.01)),
         constant=(0, 1),
         tolerance=1e-6,
     ),
