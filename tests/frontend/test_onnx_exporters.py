@@ -30,24 +30,21 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
         'MaxPool <kernel_shape = [4, 3], strides = [3, 2], auto_pad = "SAME_LOWER", storage_order = 1> (x) }',
         {"x": np.arange(160, dtype=np.float32).reshape(2, 2, 8, 5) * 7 % 31},
     ),
-    "groups of channels of pictures of open size": (
-        "g (float[n, 6, h, w] x, float[3] s, float[3] b) => (float[n, 6, h, w] y) "
-        "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
-        {
-            "x": np.arange(180, dtype=np.float32).reshape(2, 6, 3, 5) % 17,
-            "s": np.float32([1, 2, 3]),
-            "b": np.ones(3, np.float32),
-        },
-    ),
-    "groups of an open number of channels": (
-        "g (float[n, c, h, w] x, float[3] s, float[3] b) => (float[n, c, h, w] y) "
-        "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
-        {
-            "x": np.arange(180, dtype=np.float32).reshape(2, 6, 3, 5) % 17,
-            "s": np.float32([1, 2, 3]),
-            "b": np.ones(3, np.float32),
-        },
-    ),
+    **{
+        name: (
+            f"g (float[n, {channels}, h, w] x, float[3] s, float[3] b) => (float[n, {channels}, h, w] y) "
+            "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
+            {
+                "x": np.arange(180, dtype=np.float32).reshape(2, 6, 3, 5) % 17,
+                "s": np.float32([1, 2, 3]),
+                "b": np.ones(3, np.float32),
+            },
+        )
+        for name, channels in (
+            ("groups of channels of pictures of open size", "6"),
+            ("groups of an open number of channels", "c"),
+        )
+    },
     "groups of an open number of channels, with a scale each": (
         "g (float[n, c, h] x, float[c] s, float[c] b) => (float[n, c, h] y) "
         "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",

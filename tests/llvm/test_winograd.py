@@ -97,57 +97,36 @@ def test_winograd_convolutions_of_any_size_match_their_definition(
 
 @ISAS
 @pytest.mark.parametrize(
-    ("size", "channels", "n", "padding"),
+    ("size", "window", "strides", "dilation", "channels", "n", "padding"),
     [
-        ((1, 8, 9), 17, 16, Padding.SAME),
-        ((2, 9, 6), 33, 65, Padding.VALID),
-        ((1, 13, 12), 20, 130, Margins(((2, 1), (0, 3)))),
+        ((1, 8, 9), (3, 3), (2, 2), (1, 1), 17, 16, Padding.SAME),
+        ((2, 9, 6), (3, 3), (2, 2), (1, 1), 33, 65, Padding.VALID),
+        ((1, 13, 12), (3, 3), (2, 2), (1, 1), 20, 130, Margins(((2, 1), (0, 3)))),
+        ((1, 17, 17), (1, 7), (1, 1), (1, 1), 17, 33, Padding.SAME),
+        ((2, 17, 9), (7, 1), (1, 1), (1, 1), 20, 16, Padding.SAME),
+        ((2, 1, 23), (1, 3), (1, 1), (1, 1), 40, 65, Padding.VALID),
+        ((1, 9, 7), (3, 1), (1, 1), (1, 1), 17, 24, Margins(((2, 1), (0, 3)))),
+        ((1, 13, 12), (5, 5), (1, 1), (1, 1), 20, 48, Padding.SAME),
+        ((1, 8, 11), (2, 4), (1, 1), (1, 1), 33, 17, Padding.VALID),
+        ((2, 1, 41), (1, 3), (1, 1), (1, 4), 40, 33, Padding.SAME),
+        ((1, 15, 14), (3, 3), (1, 1), (2, 3), 17, 40, Padding.SAME),
+        ((2, 19, 11), (3, 3), (1, 1), (4, 4), 20, 17, Padding.VALID),
+        ((1, 9, 17), (3, 5), (1, 1), (3, 2), 17, 16, Margins(((2, 5), (0, 3)))),
+        ((1, 7, 9), (3, 3), (1, 1), (6, 12), 17, 16, Padding.SAME),
+        ((2, 1, 43), (1, 4), (1, 2), (1, 1), 20, 33, Padding.VALID),
+        ((1, 21, 13), (5, 5), (2, 2), (1, 1), 20, 33, Padding.SAME),
+        ((1, 23, 9), (7, 1), (2, 1), (1, 1), 20, 33, Margins(((2, 1), (0, 3)))),
+        ((1, 9, 31), (3, 7), (1, 3), (1, 1), 20, 33, Padding.SAME),
+        ((1, 17, 15), (3, 3), (2, 1), (1, 1), 20, 33, Padding.SAME),
     ],
 )
 @pytest.mark.parametrize("value", [0.0, np.inf])
-def test_winograd_convolutions_with_stride_2_match_their_definition(
-    isa: Isa,
-    taken: list[WinogradF32],
-    size: tuple[int, int, int],
-    channels: int,
-    n: int,
-    padding: Padding | Margins,
-    value: float,
-) -> None:
-    x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
-    x[0, 2, 3, 5] += np.float32(value)
-    weights[3, 1, 2, 5] = 0
-    subgraph = _layer(x, weights, padding, _numbers(n, seed=2), stride=2)
-    found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.stride for kernel in taken} == {2}
-    with np.errstate(all="ignore"):
-        assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
-    np.testing.assert_array_equal(found[1][0], found[0][0])
-
-
-@ISAS
-@pytest.mark.parametrize(
-    ("size", "window", "dilation", "channels", "n", "padding"),
-    [
-        ((1, 17, 17), (1, 7), (1, 1), 17, 33, Padding.SAME),
-        ((2, 17, 9), (7, 1), (1, 1), 20, 16, Padding.SAME),
-        ((2, 1, 23), (1, 3), (1, 1), 40, 65, Padding.VALID),
-        ((1, 9, 7), (3, 1), (1, 1), 17, 24, Margins(((2, 1), (0, 3)))),
-        ((1, 13, 12), (5, 5), (1, 1), 20, 48, Padding.SAME),
-        ((1, 8, 11), (2, 4), (1, 1), 33, 17, Padding.VALID),
-        ((2, 1, 41), (1, 3), (1, 4), 40, 33, Padding.SAME),
-        ((1, 15, 14), (3, 3), (2, 3), 17, 40, Padding.SAME),
-        ((2, 19, 11), (3, 3), (4, 4), 20, 17, Padding.VALID),
-        ((1, 9, 17), (3, 5), (3, 2), 17, 16, Margins(((2, 5), (0, 3)))),
-        ((1, 7, 9), (3, 3), (6, 12), 17, 16, Padding.SAME),
-    ],
-)
-@pytest.mark.parametrize("value", [0.0, np.inf])
-def test_winograd_convolutions_with_other_windows_match_their_definition(
+def test_winograd_convolutions_with_other_windows_strides_and_dilations_match_their_definition(
     isa: Isa,
     taken: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
+    strides: tuple[int, int],
     dilation: tuple[int, int],
     channels: int,
     n: int,
@@ -157,48 +136,16 @@ def test_winograd_convolutions_with_other_windows_match_their_definition(
     x, weights = _numbers(*size, channels), _numbers(n, *window, channels, seed=1)
     x[0, size[1] // 2, 3, 5] += np.float32(value)
     weights[3] = 0
-    subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2), 1, dilation)
+    weights /= np.float32(weights[0].size ** 0.5)
+    subgraph = _layer(x, weights, padding, _numbers(n, seed=2), strides, dilation)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
-    assert {(kernel.form.window, kernel.form.dilated) for kernel in taken} == {(window, dilation != (1, 1))}
+    forms = {(kernel.form.window, kernel.form.strides, kernel.form.dilated) for kernel in taken}
+    assert forms == {(window, strides, dilation != (1, 1))}
     with np.errstate(all="ignore"):
         expected = evaluated(subgraph, [x])
     for answer in found:
         assert_close(answer, expected, TOLERANCES[2])
         np.testing.assert_array_equal(answer[0], found[0][0])
-
-
-@ISAS
-@pytest.mark.parametrize(
-    ("size", "window", "strides", "padding"),
-    [
-        ((2, 1, 43), (1, 4), (1, 2), Padding.VALID),
-        ((1, 21, 13), (5, 5), (2, 2), Padding.SAME),
-        ((1, 23, 9), (7, 1), (2, 1), Margins(((2, 1), (0, 3)))),
-        ((1, 9, 31), (3, 7), (1, 3), Padding.SAME),
-        ((1, 17, 15), (3, 3), (2, 1), Padding.SAME),
-    ],
-)
-@pytest.mark.parametrize("value", [0.0, np.inf])
-def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
-    isa: Isa,
-    taken: list[WinogradF32],
-    size: tuple[int, int, int],
-    window: tuple[int, int],
-    strides: tuple[int, int],
-    padding: Padding | Margins,
-    value: float,
-) -> None:
-    x, weights = (
-        _numbers(*size, 20),
-        _numbers(33, *window, 20, seed=1) / np.float32((20 * window[0] * window[1]) ** 0.5),
-    )
-    x[0, size[1] // 2, 3, 5] += np.float32(value)
-    subgraph = _layer(x, weights, padding, _numbers(33, seed=2), strides)
-    found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.strides for kernel in taken} == {strides}
-    with np.errstate(all="ignore"):
-        assert_close(found[0], evaluated(subgraph, [x]), TOLERANCES[2])
-    np.testing.assert_array_equal(found[1][0], found[0][0])
 
 
 @ISAS

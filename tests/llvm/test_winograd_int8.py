@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from cases.case import Case
@@ -21,21 +23,33 @@ from .natively import assert_close, evaluated, natively, subgraph_of
 from .winograd_kernels import winograd_kernels
 
 ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)]
+
+
+class Shape(NamedTuple):
+    """The size of a batch of pictures, their channels, the number of filters, the padding and the dilation."""
+
+    size: tuple[int, int, int]
+    channels: int
+    n: int
+    padding: Padding | Margins
+    rates: tuple[int, int]
+
+
 SHAPES = [
-    ((1, 8, 9), 16, 16, Padding.SAME, (1, 1)),
-    ((1, 7, 7), 34, 40, Padding.SAME, (1, 1)),
-    ((2, 9, 6), 18, 65, Padding.VALID, (1, 1)),
-    ((3, 5, 11), 64, 24, Padding.SAME, (1, 1)),
-    ((1, 30, 31), 48, 130, Padding.SAME, (1, 1)),
-    ((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3))), (1, 1)),
-    ((1, 17, 19), 32, 24, Padding.SAME, (2, 2)),
-    ((2, 13, 22), 18, 33, Padding.VALID, (3, 2)),
-    ((1, 9, 11), 64, 16, Margins(((6, 5), (1, 7))), (6, 4)),
-    ((1, 5, 21), 16, 16, Padding.SAME, (1, 12)),
-    ((1, 9, 10), 128, 130, Padding.SAME, (1, 1)),
+    Shape((1, 8, 9), 16, 16, Padding.SAME, (1, 1)),
+    Shape((1, 7, 7), 34, 40, Padding.SAME, (1, 1)),
+    Shape((2, 9, 6), 18, 65, Padding.VALID, (1, 1)),
+    Shape((3, 5, 11), 64, 24, Padding.SAME, (1, 1)),
+    Shape((1, 30, 31), 48, 130, Padding.SAME, (1, 1)),
+    Shape((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3))), (1, 1)),
+    Shape((1, 17, 19), 32, 24, Padding.SAME, (2, 2)),
+    Shape((2, 13, 22), 18, 33, Padding.VALID, (3, 2)),
+    Shape((1, 9, 11), 64, 16, Margins(((6, 5), (1, 7))), (6, 4)),
+    Shape((1, 5, 21), 16, 16, Padding.SAME, (1, 12)),
+    Shape((1, 9, 10), 128, 130, Padding.SAME, (1, 1)),
 ]
 EVERY_ISA = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-EVERY_SHAPE = pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
+EVERY_SHAPE = pytest.mark.parametrize("shape", SHAPES)
 
 
 @pytest.fixture
@@ -66,15 +80,9 @@ def _layer(
 @EVERY_SHAPE
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 def test_int8_winograd_convolutions_of_any_size_are_exact(
-    isa: Isa,
-    taken: list[WinogradInt8],
-    size: tuple[int, int, int],
-    channels: int,
-    n: int,
-    padding: Padding | Margins,
-    rates: tuple[int, int],
-    signed: bool,
+    isa: Isa, taken: list[WinogradInt8], shape: Shape, signed: bool
 ) -> None:
+    size, channels, n, padding, rates = shape
     rng, (low, high, dtype) = np.random.default_rng(n), (-128, 128, np.int8) if signed else (0, 256, np.uint8)
     x = rng.integers(low, high, (*size, channels)).astype(dtype)
     w = rng.integers(low, high, (n, 3, 3, channels)).astype(dtype)
@@ -91,16 +99,9 @@ def test_int8_winograd_convolutions_of_any_size_are_exact(
 @pytest.mark.parametrize("each", [True, False], ids=["a scale each", "one scale"])
 @pytest.mark.parametrize("activation", [Activation.RELU, Activation.TANH])
 def test_dynamic_range_winograd_convolutions_are_exact(
-    isa: Isa,
-    taken: list[WinogradInt8],
-    size: tuple[int, int, int],
-    channels: int,
-    n: int,
-    padding: Padding | Margins,
-    rates: tuple[int, int],
-    each: bool,
-    activation: Activation,
+    isa: Isa, taken: list[WinogradInt8], shape: Shape, each: bool, activation: Activation
 ) -> None:
+    size, channels, n, padding, rates = shape
     rng = np.random.default_rng(n)
     x = rng.normal(0.3, 1, (*size, channels)).astype(np.float32)
     w, bias = rng.integers(-127, 128, (n, 3, 3, channels)).astype(np.int8), rng.normal(size=n).astype(np.float32)

@@ -31,8 +31,11 @@ onnx_parser = pytest.importorskip("onnx.parser")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> g '
+GIVEN = f"{HEAD}(float[t,4] x, int64[t] d) => "
 WEIGHTS = "float[4,8] w = {" + ", ".join(f"{(i * 7 % 11 - 5) / 8}" for i in range(32)) + "}"
-REGULATOR = f"""{HEAD}(float[t,4] x, int64[t] d) => (float[n,8] y)
+REPEATED = "shape = Concat <axis = 0> (n, four) row = ReduceMean <axes = [0]> (x) rows = Expand (row, shape)"
+LAYER = "z = MatMul (rows, w) y = Relu (z)"
+REGULATOR = f"""{GIVEN}(float[n,8] y)
 <{WEIGHTS}, int64 zero = {{0}}, int64 one = {{1}}, int64[1] first = {{0}}, int64[1] second = {{1}},
  int64[1] end = {{-1}}> {{
   ends = CumSum (d, zero)
@@ -46,22 +49,18 @@ REGULATOR = f"""{HEAD}(float[t,4] x, int64[t] d) => (float[n,8] y)
   both = And (a, b)
   path = Cast <to = 1> (both)
   rows = MatMul (path, x)
-  z = MatMul (rows, w)
-  y = Relu (z)
+  {LAYER}
 }}"""
 """A length regulator: each row of x is repeated as often as d says."""
 
 MODELS: dict[str, str] = {
     "a length regulator": REGULATOR,
-    "Expand": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[n,8] y) <{WEIGHTS}, int64[1] four = {{4}}> {{
+    "Expand": f"""{GIVEN}(float[n,8] y) <{WEIGHTS}, int64[1] four = {{4}}> {{
       n = ReduceSum <keepdims = 1> (d)
-      shape = Concat <axis = 0> (n, four)
-      row = ReduceMean <axes = [0]> (x)
-      rows = Expand (row, shape)
-      z = MatMul (rows, w)
-      y = Relu (z)
+      {REPEATED}
+      {LAYER}
     }}""",
-    "ConstantOfShape and Tile, and a size computed behind them": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[m,8] y)
+    "ConstantOfShape and Tile, and a size computed behind them": f"""{GIVEN}(float[m,8] y)
     <{WEIGHTS}, int64[1] one = {{1}}, int64[1] four = {{4}}, int64[1] ones = {{1}}, float half = {{0.5}}> {{
       n = ReduceSum <keepdims = 1> (d)
       shape = Concat <axis = 0> (n, four)
@@ -79,7 +78,7 @@ MODELS: dict[str, str] = {
       picked = GatherND (z, at)
       y = Relu (picked)
     }}""",
-    "OneHot": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[t,k] y)
+    "OneHot": f"""{GIVEN}(float[t,k] y)
     <float[2] values = {{0, 1}}, int64 two = {{2}}> {{
       most = ReduceMax <keepdims = 0> (d)
       depth = Mul (most, two)
@@ -87,7 +86,7 @@ MODELS: dict[str, str] = {
       z = Softmax (hot)
       y = Neg (z)
     }}""",
-    "Resize": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[1,1,h,8] y)
+    "Resize": f"""{GIVEN}(float[1,1,h,8] y)
     <int64[2] ends = {{0, 1}}, int64[3] front = {{1, 1, 8}}, int64[2] three = {{1, 1}}, int64[1] eight = {{8}},
      float[1] none = {{1.0}}> {{
       picture = Unsqueeze (x, ends)
@@ -97,25 +96,20 @@ MODELS: dict[str, str] = {
       z = Softmax (large)
       y = Neg (z)
     }}""",
-    "repetitions from a sequence": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[n,8] y)
+    "repetitions from a sequence": f"""{GIVEN}(float[n,8] y)
     <{WEIGHTS}, int64[1] four = {{4}}, int64 place = {{0}}> {{
       sizes = Shape (d)
       ones = ConstantOfShape <value = int64[1] {{1}}> (sizes)
       parts = SplitToSequence (d, ones)
       part = SequenceAt (parts, place)
       n = Mul (part, four)
-      shape = Concat <axis = 0> (n, four)
-      row = ReduceMean <axes = [0]> (x)
-      rows = Expand (row, shape)
-      z = MatMul (rows, w)
-      y = Relu (z)
+      {REPEATED}
+      {LAYER}
     }}""",
-    "an object between": f"""{HEAD}(float[t,4] x, int64[t] d) => (float[n,8] y)
+    "an object between": f"""{GIVEN}(float[n,8] y)
     <{WEIGHTS}, int64[1] four = {{4}}, int64 place = {{1}}> {{
       n = ReduceSum <keepdims = 1> (d)
-      shape = Concat <axis = 0> (n, four)
-      row = ReduceMean <axes = [0]> (x)
-      rows = Expand (row, shape)
+      {REPEATED}
       twice = Exp (rows)
       held = SequenceConstruct (rows, twice)
       taken = SequenceAt (held, place)
