@@ -26,6 +26,11 @@ def _length(of: str, output: str) -> list[NodeProto]:
     return [node("Shape", of, f"{output}s"), node("Gather", f"{output}s one", output, axis=0)]
 
 
+def _positions(output: str) -> list[NodeProto]:
+    """The positions of a sequence from 0 on."""
+    return [*_length("x", "t"), node("Range", "zero t one", output)]
+
+
 def _turned(places: str) -> list[NodeProto]:
     """Angles from int64 positions, in rows; the input rotated by them is the output."""
     return [
@@ -51,7 +56,7 @@ def _rotary(nodes: Sequence[NodeProto], **inputs: Dims) -> Layer:
 
 
 def rotary() -> Layer:
-    nodes = [*_length("x", "t"), node("Range", "zero t one", "p"), *_turned("p")]
+    nodes = [*_positions("p"), *_turned("p")]
     return _rotary(nodes, x=["n", "t", FEATURES])
 
 
@@ -70,9 +75,8 @@ def rotary_behind() -> Layer:
 def rotary_shifted() -> Layer:
     """The same as a sum, `arange(t) + past`."""
     nodes = [
-        *_length("x", "t"),
+        *_positions("o"),
         *_length("z", "past"),
-        node("Range", "zero t one", "o"),
         node("Add", "o past", "p"),
         *_turned("p"),
     ]
@@ -88,8 +92,7 @@ def rotary_of_one() -> Layer:
 def rotary_products() -> Layer:
     """Angles as matrix products, as in Llama."""
     nodes = [
-        *_length("x", "t"),
-        node("Range", "zero t one", "p"),
+        *_positions("p"),
         node("Cast", "p", "real", to=TensorProto.FLOAT),
         node("Unsqueeze", "real before", "row"),
         node("MatMul", "column row", "m"),
@@ -101,8 +104,7 @@ def rotary_products() -> Layer:
 
 def _distances(output: str) -> list[NodeProto]:
     return [
-        *_length("x", "t"),
-        node("Range", "zero t one", "p"),
+        *_positions("p"),
         node("Unsqueeze", "p before", "row"),
         node("Unsqueeze", "p axis", "below"),
         node("Sub", "row below", output),

@@ -21,6 +21,35 @@ def random(*shape: int, seed: int = 0, kind: Any = np.float32) -> Array:
     return rng.normal(size=shape).astype(np.float32) if kind is np.float32 else rng.integers(-9, 9, shape).astype(kind)
 
 
+def gather(offset: list[int], collapsed: list[int], starts: list[int], vectors: int, sizes: list[int]) -> Options:
+    """The options of a gather: its dimension numbers, and the sizes of slices."""
+    names = ("offsetDims", "collapsedSliceDims", "startIndexMap", "indexVectorDim", "sliceSizes")
+    return "StablehloGatherOptions", dict(zip(names, (offset, collapsed, starts, vectors, sizes), strict=True))
+
+
+def convolution(**changed: Any) -> dict[str, Any]:
+    """The options of a plain convolution over two dimensions, batch first, except for what is changed."""
+    plain: dict[str, Any] = {
+        "windowStrides": [1, 1],
+        "padding": [0, 0, 0, 0],
+        "lhsDilation": [1, 1],
+        "rhsDilation": [1, 1],
+        "windowReversal": [False, False],
+        "featureGroupCount": 1,
+        "batchGroupCount": 1,
+        "inputBatchDimension": 0,
+        "inputFeatureDimension": 3,
+        "inputSpatialDimensions": [1, 2],
+        "kernelInputFeatureDimension": 2,
+        "kernelOutputFeatureDimension": 3,
+        "kernelSpatialDimensions": [0, 1],
+        "outputBatchDimension": 0,
+        "outputFeatureDimension": 3,
+        "outputSpatialDimensions": [1, 2],
+    }
+    return plain | changed
+
+
 def _body(model: Model, code: str, dtype: DType) -> None:
     """Add a subgraph of one operator on two scalars."""
     graph = model.graph(f"body of {code}")

@@ -12,7 +12,7 @@ from cases.case import Case
 from formulas import floats
 from llvm.natively import assert_close, evaluated, subgraph_of, why_not
 from model_writer import Options
-from stablehlo_models import Body, Result, hlo_model
+from stablehlo_models import Body, Result, convolution, gather, hlo_model
 
 import onert
 from onert.ir import Array, DType, Package, RuleError, Subgraph, Subgraphs, TensorType
@@ -155,16 +155,7 @@ STABLEHLO: list[tuple[str, Sequence[Array], Result, Options | None, Body | None,
         "STABLEHLO_GATHER",
         [X, np.int64([[[0, 0], [1, 0], [2, 1]], [[0, 1], [1, 1], [0, 9]]])],
         (F32, (2, 3, 2, 4)),
-        (
-            "StablehloGatherOptions",
-            {
-                "offsetDims": [2, 3],
-                "collapsedSliceDims": [0],
-                "startIndexMap": [1, 0],
-                "indexVectorDim": 2,
-                "sliceSizes": [1, 2, 4],
-            },
-        ),
+        gather([2, 3], [0], [1, 0], 2, [1, 2, 4]),
         None,
         (),
     ),
@@ -205,27 +196,7 @@ STABLEHLO: list[tuple[str, Sequence[Array], Result, Options | None, Body | None,
         "STABLEHLO_CONVOLUTION",
         [IMAGE, floats((3, 3, 2, 4), 11)],
         (F32, (1, 3, 3, 4)),
-        (
-            "StablehloConvolutionOptions",
-            {
-                "windowStrides": [2, 2],
-                "padding": [1, 1, 1, 1],
-                "lhsDilation": [1, 1],
-                "rhsDilation": [1, 1],
-                "windowReversal": [False, False],
-                "inputBatchDimension": 0,
-                "inputFeatureDimension": 3,
-                "inputSpatialDimensions": [1, 2],
-                "kernelInputFeatureDimension": 2,
-                "kernelOutputFeatureDimension": 3,
-                "kernelSpatialDimensions": [0, 1],
-                "outputBatchDimension": 0,
-                "outputFeatureDimension": 3,
-                "outputSpatialDimensions": [1, 2],
-                "featureGroupCount": 1,
-                "batchGroupCount": 1,
-            },
-        ),
+        ("StablehloConvolutionOptions", convolution(windowStrides=[2, 2], padding=[1, 1, 1, 1])),
         None,
         (1,),
     ),

@@ -193,6 +193,13 @@ def test_waits_in_the_past_do_not_count(functions: Functions) -> None:
         program.words[LAST] -= 200 * MILLISECOND
 
 
+def waiting(functions: Functions, times: dict[int, int], slept: int = 0, threads: int = 2) -> Program:
+    """A program of steady runs whose caller has just waited for long, so runs are timed."""
+    program = Program(functions, threads, steady(times, slept))
+    program.held_up(7 * MILLISECOND)
+    return program
+
+
 OUTCOMES = {
     # nanoseconds by level, and the level that is chosen
     "twice as fast together": ({0: 100 * US, 1: 200 * US}, 0),
@@ -208,15 +215,13 @@ OUTCOMES = {
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_fewer_threads_are_kept_if_runs_become_a_sixteenth_faster(functions: Functions, name: str) -> None:
     times, kept = OUTCOMES[name]
-    program = Program(functions, 2, steady(times, slept=times[0] // 10))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, times, slept=times[0] // 10)
     program.runs(400 * MILLISECOND)
     assert program.words[LEVEL] == kept
 
 
 def test_a_trial_of_all_threads_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> None:
-    program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: 200 * US, 1: 100 * US})
     program.until(KEEPING, 1)
     program.until(TRYING, 1)
     for times in (24, 48, 48):
@@ -226,8 +231,7 @@ def test_a_trial_of_all_threads_ends_when_it_has_lost_some_milliseconds(function
 
 
 def test_a_trial_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions: Functions) -> None:
-    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: 100 * US, 1: 200 * US})
     program.until(TRYING, 0)
     assert program.until(KEEPING, 0) <= 3 * MILLISECOND
 
@@ -236,8 +240,7 @@ def test_a_trial_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions:
 def test_all_threads_are_used_again_if_they_are_even_slightly_faster(
     functions: Functions, together: int, kept: int
 ) -> None:
-    program = Program(functions, 2, steady({0: together * US, 1: 100 * US}))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: together * US, 1: 100 * US})
     program.words[LEVEL], program.words[OTHER] = 1, 0
     program.until(TRYING, 1)
     program.until(KEEPING, kept)
@@ -245,8 +248,7 @@ def test_all_threads_are_used_again_if_they_are_even_slightly_faster(
 
 
 def test_a_thread_count_that_becomes_slower_than_the_other_was_is_retried_at_once(functions: Functions) -> None:
-    program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: 200 * US, 1: 100 * US})
     program.until(KEEPING, 1)
     program.until(TRYING, 1)
     program.until(KEEPING, 1)
@@ -255,15 +257,13 @@ def test_a_thread_count_that_becomes_slower_than_the_other_was_is_retried_at_onc
 
 
 def test_timing_stops_once_callers_no_longer_wait(functions: Functions) -> None:
-    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: 100 * US, 1: 200 * US})
     program.until(TRYING, 0)
     assert program.until(CALM, 0) < 300 * MILLISECOND
 
 
 def test_fewer_threads_are_tried_again_while_callers_keep_waiting(functions: Functions) -> None:
-    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}, slept=10 * US))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, {0: 100 * US, 1: 200 * US}, slept=10 * US)
     for _ in range(4):
         assert program.until(TRYING, 0) < 600 * MILLISECOND
         program.until(KEEPING, 0)
@@ -271,8 +271,7 @@ def test_fewer_threads_are_tried_again_while_callers_keep_waiting(functions: Fun
 
 def test_finds_the_best_of_several_thread_counts(functions: Functions) -> None:
     times = {0: 400 * US, 1: 200 * US, 2: 100 * US, 3: 300 * US}
-    program = Program(functions, 8, steady(times, slept=50 * US))
-    program.held_up(7 * MILLISECOND)
+    program = waiting(functions, times, slept=50 * US, threads=8)
     seen = set()
     while program.now < 3000 * MILLISECOND:
         seen.add(program.run())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model_writer import LiteRt
-from stablehlo_models import agree_with_litert, hlo_model, one, random, run
+from stablehlo_models import agree_with_litert, convolution, gather, hlo_model, one, random, run
 
 import onert
 from onert.ir import Array, DType
@@ -37,27 +37,14 @@ def test_pad_equals_litert(kind: Any, low: Any, high: Any, interior: Any, shape:
 def test_gather_equals_litert(kind: Any, index: Any) -> None:
     x = random(3, 4, 2, kind=kind)
     indices = np.array([[[0, 0], [1, 0], [2, 1]], [[0, 1], [1, 1], [0, 9]]], index)
-    options = {
-        "offsetDims": [2, 3],
-        "collapsedSliceDims": [0],
-        "startIndexMap": [1, 0],
-        "indexVectorDim": 2,
-        "sliceSizes": [1, 2, 2],
-    }
     results = [(DType.from_numpy(kind), (2, 3, 2, 2))]
-    agree_with_litert("STABLEHLO_GATHER", [x, indices], results, ("StablehloGatherOptions", options))
+    agree_with_litert("STABLEHLO_GATHER", [x, indices], results, gather([2, 3], [0], [1, 0], 2, [1, 2, 2]))
 
 
 def test_gather_accepts_other_dimension_numbers() -> None:
     x, indices = random(4, 5, 3), np.int32([[2, 0, 4], [1, 3, -5]])
-    options = {
-        "offsetDims": [0, 2],
-        "collapsedSliceDims": [2],
-        "startIndexMap": [1, 0],
-        "indexVectorDim": 0,
-        "sliceSizes": [2, 3, 1],
-    }
-    found = one("STABLEHLO_GATHER", [x, indices], (DType.FLOAT32, (2, 3, 3)), ("StablehloGatherOptions", options))
+    options = gather([0, 2], [2], [1, 0], 0, [2, 3, 1])
+    found = one("STABLEHLO_GATHER", [x, indices], (DType.FLOAT32, (2, 3, 3)), options)
     for at, (column, row) in enumerate([(2, 1), (0, 2), (2, 0)]):
         np.testing.assert_array_equal(found[:, at], x[row : row + 2, column : column + 3, 0])
 
@@ -163,30 +150,13 @@ def _convolution(x: Array, kernel: Array, o: Any) -> Array:
     ids=str,
 )
 def test_convolution_follows_the_specification(changed: dict[str, Any]) -> None:
-    options: dict[str, Any] = {
-        "windowStrides": [1, 1],
-        "padding": [0, 0, 0, 0],
-        "lhsDilation": [1, 1],
-        "rhsDilation": [1, 1],
-        "windowReversal": [False, False],
-        "featureGroupCount": 1,
-        "batchGroupCount": 1,
-        **changed,
-    }
+    options = convolution(**changed)
     x, kernel = random(4, 5, 6, 4), random(2, 3, 4 // options["featureGroupCount"], 6, seed=1)
     expected = _convolution(x, kernel, options)
     for turned in (False, True):  # batch first and features last, or vice versa
-        places = {
-            "inputBatchDimension": 3 if turned else 0,
-            "inputFeatureDimension": 0 if turned else 3,
-            "inputSpatialDimensions": [2, 1] if turned else [1, 2],
-            "kernelInputFeatureDimension": 2,
-            "kernelOutputFeatureDimension": 3,
-            "kernelSpatialDimensions": [0, 1],
-            "outputBatchDimension": 3 if turned else 0,
-            "outputFeatureDimension": 0 if turned else 3,
-            "outputSpatialDimensions": [2, 1] if turned else [1, 2],
-        }
+        places: dict[str, Any] = {}
+        for side in ("input", "output") if turned else ():
+            places |= {f"{side}BatchDimension": 3, f"{side}FeatureDimension": 0, f"{side}SpatialDimensions": [2, 1]}
         given = [x.transpose(3, 2, 1, 0) if turned else x, kernel]
         wanted = expected.transpose(3, 2, 1, 0) if turned else expected
         table = ("StablehloConvolutionOptions", {**options, **places})
