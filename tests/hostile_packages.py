@@ -28,21 +28,22 @@ def _keys(*pairs: str) -> bytes:
     return ("{" + ", ".join([*pairs, f'"models": ["{MODEL}"]']) + "}").encode()
 
 
+_VERSIONS = {
+    "Infinity": "has Infinity, which is not a number in JSON",
+    "NaN": "has NaN, which is not a number in JSON",
+    "1e999": "version inf.*expected numbers",
+    "1.5": "version 1.5.*expected numbers",
+    "true": "version True.*expected numbers",
+    "null": "version None.*expected numbers",
+    "[]": r"version \[\].*expected numbers",
+    "-1": "version -1.*expected numbers",
+    "0": "version 0.0, the newest supported is 1.3",
+    **dict.fromkeys(('"1_0"', '"١"', '""'), "expected numbers"),
+    "1000000000": "a number of 10 characters, more than 9",
+}
 MANIFESTS: dict[str, tuple[bytes, str]] = {
-    "version Infinity": (_keys('"major-version": Infinity'), "has Infinity, which is not a number in JSON"),
+    **{f"version {text}": (_keys(f'"major-version": {text}'), says) for text, says in _VERSIONS.items()},
     "version -Infinity": (_keys('"minor-version": -Infinity'), "has -Infinity, which is not a number in JSON"),
-    "version NaN": (_keys('"major-version": NaN'), "has NaN, which is not a number in JSON"),
-    "version 1e999": (_keys('"major-version": 1e999'), "version inf.*expected numbers"),
-    "version 1.5": (_keys('"major-version": 1.5'), "version 1.5.*expected numbers"),
-    "version true": (_keys('"major-version": true'), "version True.*expected numbers"),
-    "version null": (_keys('"major-version": null'), "version None.*expected numbers"),
-    "version []": (_keys('"major-version": []'), r"version \[\].*expected numbers"),
-    "version -1": (_keys('"major-version": -1'), "version -1.*expected numbers"),
-    "version 0": (_keys('"major-version": 0'), "version 0.0, the newest supported is 1.3"),
-    "version '1_0'": (_keys('"major-version": "1_0"'), "expected numbers"),
-    "version '١'": (_keys('"major-version": "١"'), "expected numbers"),
-    "version ''": (_keys('"major-version": ""'), "expected numbers"),
-    "version 10^9": (_keys('"major-version": 1000000000'), "a number of 10 characters, more than 9"),
     "a key twice": (_keys('"configs": []', '"configs": ["a"]'), "has the key 'configs' twice"),
     "models twice": (_keys('"models": ["x"]'), "has the key 'models' twice"),
     "text that is not UTF-8": (b'{"models": ["\xff"]}', "MANIFEST is not valid JSON"),

@@ -104,28 +104,23 @@ def test_written_weights_are_read_back(kind: str, version: int) -> None:
     assert np.array_equal(last.array(), constant.reshape(-1))
 
 
+_CHANGED = {
+    "magic": ("4206624770", "4206624771", "expected the first line of a TNN structure"),
+    "shape": ("in 1 2 1 2", "in 1 0 1 2", "has the shape [1, 0, 1, 2], expected sizes"),
+    "word": ("times 1 1", "times 1 x", "layer 0 Mul 'times': the number of outputs is 'x', expected an integer"),
+    "counts": ("times 1 1", "times 9 1", "layer 0 Mul 'times' has 9 inputs and 1 outputs, expected"),
+    "negative": ("times 1 1", "times 1 -2147483648", "is -2147483648, expected -2147483647 to"),
+    "too few blobs": ("Mul times 1 1 in", "Less times 3 1 in in in", "it has 3 inputs, expected 1 or 2"),
+    "no blob": ("Mul times 1 1 in y", "Mul times 0 1 y", "it has 0 inputs, expected at least 1"),
+    "blob": ("1 1 in y", "1 1 out y", "blob 'out' is neither produced by an earlier layer nor a constant"),
+    "outputs": ('"y ,"', '"y z ,"', "no layer produces the outputs z"),
+    "weight": ("times 1 1", "plus 1 1", "layer 0 Mul 'plus': it has a single input and no weight"),
+}
+"""What is replaced in a structure, by what, and the sentence."""
 REFUSED = {
-    "magic": (PROTO[1].replace("4206624770", "4206624771"), "expected the first line of a TNN structure"),
+    **{name: (PROTO[1].replace(old, new), sentence) for name, (old, new, sentence) in _CHANGED.items()},
     "short": ('"1 0 1 4206624770 ,"\n"a 1 1 1 1 ,"', "the structure has 2 lines, expected more than 5"),
-    "shape": (PROTO[1].replace("in 1 2 1 2", "in 1 0 1 2"), "has the shape [1, 0, 1, 2], expected sizes"),
     "type": (PROTO[2].replace("1 3 3", "1 3 9"), "input 'other' has the element type 9"),
-    "word": (
-        PROTO[1].replace("times 1 1", "times 1 x"),
-        "layer 0 Mul 'times': the number of outputs is 'x', expected an integer",
-    ),
-    "counts": (PROTO[1].replace("times 1 1", "times 9 1"), "layer 0 Mul 'times' has 9 inputs and 1 outputs, expected"),
-    "negative": (PROTO[1].replace("times 1 1", "times 1 -2147483648"), "is -2147483648, expected -2147483647 to"),
-    "too few blobs": (
-        PROTO[1].replace("Mul times 1 1 in", "Less times 3 1 in in in"),
-        "it has 3 inputs, expected 1 or 2",
-    ),
-    "no blob": (PROTO[1].replace("Mul times 1 1 in y", "Mul times 0 1 y"), "it has 0 inputs, expected at least 1"),
-    "blob": (
-        PROTO[1].replace("1 1 in y", "1 1 out y"),
-        "blob 'out' is neither produced by an earlier layer nor a constant",
-    ),
-    "outputs": (PROTO[1].replace('"y ,"', '"y z ,"'), "no layer produces the outputs z"),
-    "weight": (PROTO[1].replace("times 1 1", "plus 1 1"), "layer 0 Mul 'plus': it has a single input and no weight"),
     "missing": (
         PROTO[1] + '"Magic a 1 1 y u ,"\n"Gru b 1 1 u v ,"\n"Magic c 1 1 v w ,"\n',
         "layer types that are not supported: Magic (layer 1 'a'), Gru (layer 2 'b')",
