@@ -63,6 +63,13 @@ class PricedBackend(ToyBackend):
         return PricedKernel(super().generate(sequence, settings), sequence, self)
 
 
+def priced(ledger: Ledger, memory: Memory, **prices: tuple[float, float]) -> list[ToyBackend]:
+    """Two backends by the prices of scales and additions, the second with this memory, and one that copies."""
+    own = zip(prices.items(), (HOST, memory), strict=True)
+    found = [PricedBackend(name, {ToyScale: scale, ToyAdd: add}, ledger, at) for (name, (scale, add)), at in own]
+    return [*found, ToyBackend("builtin", [Permute])]
+
+
 COPY = 30.0
 """The simulated price of a copy between the memory spaces."""
 
@@ -115,11 +122,7 @@ def mixed_graph() -> Subgraph:
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
 def test_a_mix_of_backends_beats_each_single_one(tmp_path: Path, memory: Memory, executor: str) -> None:
     ledger: Ledger = []
-    backends = [
-        PricedBackend("scales", {ToyScale: 10.0, ToyAdd: 100.0}, ledger),
-        PricedBackend("adds", {ToyScale: 100.0, ToyAdd: 10.0}, ledger, memory),
-        ToyBackend("builtin", [Permute]),
-    ]
+    backends = priced(ledger, memory, scales=(10.0, 100.0), adds=(100.0, 10.0))
     graph = mixed_graph()
     program = scheduled(graph, backends, price_list(backends, graph), tmp_path, executor=executor)
     mix = spent(program, ledger)
@@ -133,11 +136,7 @@ def test_a_mix_of_backends_beats_each_single_one(tmp_path: Path, memory: Memory,
 
 def test_copies_that_cost_more_than_they_save_are_not_made(tmp_path: Path) -> None:
     ledger: Ledger = []
-    backends = [
-        PricedBackend("host", {ToyScale: 10.0, ToyAdd: 20.0}, ledger),
-        PricedBackend("device", {ToyScale: 100.0, ToyAdd: 10.0}, ledger, ELSEWHERE),
-        ToyBackend("builtin", [Permute]),
-    ]
+    backends = priced(ledger, ELSEWHERE, host=(10.0, 20.0), device=(100.0, 10.0))
     d = Draft()
     x = d.input(4, name="x")
     graph = d.graph(d.op(ToyScale(), d.op(ToyAdd(), d.op(ToyScale(), x), x)))

@@ -44,13 +44,18 @@ class ToyAdd(Op):
 
 
 @frozen
-class ToyScale(Op):
-    """`factor * x`."""
-
-    factor: float = 2.0
+class ToyOfOne(Op):
+    """Operations on `x` whose result has its type."""
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)
+
+
+@frozen
+class ToyScale(ToyOfOne):
+    """`factor * x`."""
+
+    factor: float = 2.0
 
     def evaluate(self, x: Array) -> Array:
         out: Array = x * x.dtype.type(self.factor)
@@ -98,13 +103,10 @@ class ToyVeil(Op):
 
 
 @frozen
-class ToyWrite(Op):
+class ToyWrite(ToyOfOne):
     """`x`, which is also appended to the notes in the state."""
 
     effect: ClassVar[Effect] = Effect.WRITE
-
-    def infer(self, x: TensorType) -> TensorType:
-        return x.result(x.shape)
 
     def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
         context.state.setdefault("notes", []).append(x.tolist())
@@ -112,13 +114,10 @@ class ToyWrite(Op):
 
 
 @frozen
-class ToyRead(Op):
+class ToyRead(ToyOfOne):
     """`x` plus the number of notes in the state."""
 
     effect: ClassVar[Effect] = Effect.READ
-
-    def infer(self, x: TensorType) -> TensorType:
-        return x.result(x.shape)
 
     def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
         out: Array = x + x.dtype.type(len(context.state.get("notes", [])))

@@ -22,7 +22,7 @@ from onert_llvm.target.isa import Isa, runnable
 
 from .contractions import conv_f32, gemm_f32
 from .harness import Array, guarded, run
-from .picture import PICTURES, Picture, same
+from .picture import FEW_CHANNELS, PICTURES, Picture, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 PRODUCTS = [(1, 1, 1), (1, 70, 33), (2, 16, 7), (3, 5, 64), (7, 129, 48), (13, 64, 40), (50, 31, 100), (29, 3, 200)]
@@ -110,15 +110,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int, ski
 
 
 @ISAS
-@pytest.mark.parametrize(
-    "picture",
-    [
-        same(1, (17, 13), 3, (3, 3), 2),
-        same(2, (9, 8), 1, (10, 4), 2),
-        same(1, (12, 20), 3, (7, 7), 2),
-        same(1, (2, 2), 4, (5, 5)),
-    ],
-)
+@pytest.mark.parametrize("picture", [*FEW_CHANNELS, same(1, (2, 2), 4, (5, 5))])
 def test_convolutions_with_few_input_channels_agree_with_float64(isa: Isa, picture: Picture) -> None:
     n = 24
     lines = Lines(picture.window[0], picture.window[1] * picture.channels, picture.stride[1] * picture.channels)

@@ -36,7 +36,7 @@ from onert_llvm.target.isa import Isa, runnable
 
 from .contractions import conv_int8, gemm_int8, patch_conv_int8
 from .harness import Array, guarded, run
-from .picture import PICTURES, Picture, same
+from .picture import FEW_CHANNELS, PICTURES, Picture, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
@@ -160,9 +160,7 @@ def test_int8_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, sign
 @pytest.mark.parametrize(
     "picture",
     [
-        same(1, (17, 13), 3, (3, 3), 2),
-        same(2, (9, 8), 1, (10, 4), 2),
-        same(1, (6, 20), 3, (7, 7), 2),
+        *FEW_CHANNELS,
         same(2, (5, 50), 3, (3, 3)),
         Picture(2, (4, 41), 3, (3, 3), (1, 2), (1, 1), (0, 0), (2, 20)),
         Picture(1, (5, 33), 4, (3, 2), (1, 1), (2, 1), (0, 0), (1, 32)),

@@ -15,8 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from patience import PATIENCE
 
@@ -151,14 +150,6 @@ class Browser:
     def screenshot(self, path: Path) -> None:
         """Save a screenshot of the page as PNG."""
         path.write_bytes(base64.b64decode(self.tell("Page.captureScreenshot")["data"]))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the browser."""

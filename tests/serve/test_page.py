@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ def browser(server: Server) -> Iterator[Browser]:
     command = executable()
     if command is None:
         pytest.skip("there is no browser: chromium is not installed")
-    with Browser(command) as opened:
+    with closing(Browser(command)) as opened:
         opened.tell("Page.navigate", url=f"http://127.0.0.1:{server.http_port}/")
         opened.wait("document.querySelector('#models tbody tr') !== null")
         yield opened

@@ -169,38 +169,6 @@ def test_pixels_are_scaled_as_the_mode_says(shell: Shell, tmp_path: Path, mode: 
     np.testing.assert_allclose(found, [low, high, high, low], atol=1e-5)
 
 
-FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
-    "no such file": (("nothing.tflite",), 1, "nothing.tflite"),
-    "no model": ((__file__,), 1, "test_run.py"),
-    "no such backend": ((FLOAT, "--backends", "gpu"), 1, "gpu"),
-    "no such executor": ((FLOAT, "--executor", "Quantum"), 2, "Quantum"),
-    "no such input": ((FLOAT, "--input", f"picture={SAMPLE}"), 1, "picture"),
-    "no such file for an input": ((FLOAT, "--input", "image=none.png"), 1, "none.png"),
-    "no image": ((FLOAT, "--input", f"image={FLOAT / 'labels.txt'}"), 1, "labels.txt"),
-    "a shape that does not fit": ((FLOAT, "--shape_run", "[0,[1,2]]"), 1, "dimensions"),
-    "no runs": ((FLOAT, "-r", "0"), 2, "--num_runs is 0, expected at least 1"),
-    "a shape of no form": ((FLOAT, "--shape_run", "[0,"), 2, "--shape_run"),
-    "an input of no form": ((FLOAT, "--input", "x"), 2, "expected NAME=FILE"),
-    "no such option": ((FLOAT, "--fast"), 2, "--fast"),
-    "no place to write": ((FLOAT, "--dump", "none/out.npz"), 1, "none/out.npz"),
-    "no such signature": ((FLOAT, "--signature", "other"), 1, "other"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "status", "says"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_failure_is_one_line_on_standard_error(
-    shell: Shell, arguments: tuple[object, ...], status: int, says: str
-) -> None:
-    found, out, err = shell(*arguments)
-    assert found == status
-    assert not out
-    assert says in err
-    assert "Traceback" not in err
-    if status == 1:
-        assert err.startswith("onert_run: ")
-        assert err.count("\n") == 1
-
-
 def test_a_traceback_is_printed_at_verbosity_2(shell: Shell) -> None:
     assert "Traceback" in shell("nothing.tflite", "-v", 2)[2]
 
