@@ -12,7 +12,7 @@ from onert.ir.ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from onert.ir.quant import round_half_away
 from onert_llvm.codegen.kernel_abi import KernelSpec, Task
 from onert_llvm.irbuilder import I32, Kernel, Val
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed, load_lanes, stored
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
@@ -230,8 +230,8 @@ class Scaled:
         with k.loop(end, begin) as i:
             at = i * k.isa.f32
             x = task.view("x", I32, 1)[at].load(k.isa.f32)
-            lanes = load_lanes(k, task, self.how, at)
-            x = fixed(x, lanes) if self.how == RAW else stored(task, self.how, self.signed, x, lanes)
+            lanes = self.how.lanes(k, task, at)
+            x = fixed(x, lanes) if self.how == RAW else self.how.stored(task, self.signed, x, lanes)
             task.view("y", I32, 1)[at].store(x)
 
 

@@ -83,31 +83,34 @@ class Requantize(Value):
             *(("table",) if self.tabled else ()),
         )
 
+    def lanes(self, k: Kernel, task: Task, column: Val, slot: str = "columns") -> dict[str, Val]:
+        """The parameters of the register of columns that begins at `column`."""
+        names = self.scaling.value
+        fields = task.view(slot, I32, len(names), 1)[column]
+        return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
 
-def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val, slot: str = "columns") -> dict[str, Val]:
-    """The parameters of the register of columns that begins at `column`."""
-    names = how.scaling.value
-    fields = task.view(slot, I32, len(names), 1)[column]
-    return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
+    def bias(self, k: Kernel, task: Task, column: Val) -> Val:
+        """The bias of the columns from `column` on, which initialises their accumulators."""
+        return task.view("columns", I32, len(self.scaling.value), 1)[column].load(k.isa.f32)
 
+    def stored(self, task: Task, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
+        """The sums `x` times the columns' multipliers plus the zero point, clamped: 32-bit values that fit a byte."""
+        return bounded(task, self.clamped, signed, self.with_zero_point(task, x, lanes))
 
-def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
-    """The bias of the columns from `column` on, which initialises their accumulators."""
-    return task.view("columns", I32, len(how.scaling.value), 1)[column].load(k.isa.f32)
+    def with_zero_point(self, task: Task, x: Val, lanes: dict[str, Val]) -> Val:
+        """The same before clamping."""
+        if self.scaling is Scaling.QUOTIENT:
+            real = _quotient(x, lanes, *(task.f32(name).splat(x.lanes) for name in ("inverse", "rest")))
+        else:
+            real = scaled(self.scaling, x, lanes, self.rectified)
+        return real if self.moves else real + task.i64("zero_point").cast(I32)
 
-
-def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
-    """The sums `x` times the columns' multipliers plus the zero point, clamped: 32-bit values that fit a byte."""
-    return bounded(task, how.clamped, signed, with_zero_point(task, how, x, lanes))
-
-
-def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
-    """The same before clamping."""
-    if how.scaling is Scaling.QUOTIENT:
-        real = _quotient(x, lanes, *(task.f32(name).splat(x.lanes) for name in ("inverse", "rest")))
-    else:
-        real = scaled(how.scaling, x, lanes, how.rectified)
-    return real if how.moves else real + task.i64("zero_point").cast(I32)
+    def table(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        """Maps bytes before they are stored, by the task's table if there is one."""
+        if not self.tabled:
+            return lambda x: x
+        registers = loaded(k, task.view("table", I8, 1))
+        return lambda x: looked_up(k, registers, x)
 
 
 def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:
@@ -245,11 +248,3 @@ def nearest(x: Val) -> Val:
 def as_byte(x: Val) -> Val:
     """The low bytes, which contain the whole value."""
     return x.cast(I8)
-
-
-def table(k: Kernel, task: Task, how: Requantize) -> Callable[[Val], Val]:
-    """Maps bytes before they are stored, by the task's table if there is one."""
-    if not how.tabled:
-        return lambda x: x
-    registers = loaded(k, task.view("table", I8, 1))
-    return lambda x: looked_up(k, registers, x)

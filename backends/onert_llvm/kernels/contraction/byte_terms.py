@@ -13,15 +13,7 @@ from attrs import frozen
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, Var, View
 from onert_llvm.kernels.arithmetic import bytes_of_four
-from onert_llvm.kernels.arithmetic.requantize_int8 import (
-    Requantize,
-    as_byte,
-    bias,
-    load_lanes,
-    stored,
-    table,
-    with_zero_point,
-)
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte
 
 from .contraction import Ending, Finish, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
@@ -128,17 +120,17 @@ class Bytes(Ending):
         return k.index(0) if self.alike else block.at(vector)
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
-        return bias(k, task, self.requantize, self._column(k, block, vector))
+        return self.requantize.bias(k, task, self._column(k, block, vector))
 
     def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         how = self.requantize
 
         def column(j: int) -> Finish:
-            lanes, final = load_lanes(k, task, how, self._column(k, block, j)), table(k, task, how)
+            lanes, final = how.lanes(k, task, self._column(k, block, j)), how.table(k, task)
 
             def byte(row: Row, value: Val) -> Val:
                 total = value - row.more[0] if how.weight_zero_point else value
-                return final(as_byte(stored(task, how, self.signed, total, lanes)))
+                return final(as_byte(how.stored(task, self.signed, total, lanes)))
 
             return byte
 
@@ -151,17 +143,17 @@ class Bytes(Ending):
         how = self.requantize
 
         def column(j: int) -> Finish:
-            lanes = load_lanes(k, task, how, self._column(k, block, j))
+            lanes = how.lanes(k, task, self._column(k, block, j))
 
             def value(row: Row, sums: Val) -> Val:
-                return with_zero_point(task, how, sums - row.more[0] if how.weight_zero_point else sums, lanes)
+                return how.with_zero_point(task, sums - row.more[0] if how.weight_zero_point else sums, lanes)
 
             return value
 
         return column
 
     def narrow(self, k: Kernel, task: Task) -> Callable[[Sequence[Val]], Val]:
-        how, final = self.requantize, table(k, task, self.requantize)
+        how, final = self.requantize, self.requantize.table(k, task)
         return lambda values: final(bytes_of_four.packed(k, task, how, self.signed, values))
 
 

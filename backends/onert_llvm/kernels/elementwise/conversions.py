@@ -11,7 +11,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, load_lanes, nearest, with_zero_point
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, nearest
 
 
 @frozen
@@ -108,12 +108,12 @@ class Rescale(Conversion):
 
     def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
         how = Requantize(self.scaling)
-        columns = load_lanes(k, task, how, k.index(0))
+        columns = how.lanes(k, task, k.index(0))
         zero, low, high = (task.i64(name).cast(I32).splat(k.isa.f32) for name in ("x_zero", "low", "high"))
 
         def rescaled(x: Val) -> Val:
             centred = x.cast(I32, self.source.signed) - zero
-            value = with_zero_point(task, how, columns["bias"] + centred, columns)
+            value = how.with_zero_point(task, columns["bias"] + centred, columns)
             return value.clamp(low, high).cast(self.target.memory)
 
         return rescaled

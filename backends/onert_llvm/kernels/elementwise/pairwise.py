@@ -12,7 +12,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val
 from onert_llvm.irbuilder.math import nearest_even
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, load_lanes, scaled, with_zero_point
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, scaled
 
 from . import broadcast_rows
 
@@ -91,16 +91,16 @@ class FixedSum(Function):
 
     def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
         how = Requantize(self.scaling)
-        lanes = load_lanes(k, task, how, k.index(0))
+        lanes = how.lanes(k, task, k.index(0))
         x_lifted, y_lifted = (self._lifted(k, task, kind, *side) for side in zip(OPERANDS, self.sides, strict=True))
-        return lambda x, y: with_zero_point(task, how, lanes["bias"] + self.form.of(x_lifted(x), y_lifted(y)), lanes)
+        return lambda x, y: how.with_zero_point(task, lanes["bias"] + self.form.of(x_lifted(x), y_lifted(y)), lanes)
 
     def _lifted(self, k: Kernel, task: Task, kind: Kind, name: str, how: Scaling | None) -> Callable[[Val], Val]:
         """An operand less its zero point, on the common scale; halving is exact after the left shift."""
         left = self.form.lift(kind)
         if how is None:
             return lambda x: _centred(task, kind, name, x) << (left - 1)
-        lanes = load_lanes(k, task, Requantize(how), k.index(0), f"{name}_columns")
+        lanes = Requantize(how).lanes(k, task, k.index(0), f"{name}_columns")
         return lambda x: scaled(how, lanes["bias"] + (_centred(task, kind, name, x) << left), lanes)
 
 
@@ -134,11 +134,11 @@ class FixedProduct(Function):
 
     def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
         how = Requantize(self.scaling)
-        lanes = load_lanes(k, task, how, k.index(0))
+        lanes = how.lanes(k, task, k.index(0))
 
         def value(x: Val, y: Val) -> Val:
             product = _centred(task, kind, "x", x) * _centred(task, kind, "y", y)
-            return with_zero_point(task, how, lanes["bias"] + product, lanes)
+            return how.with_zero_point(task, lanes["bias"] + product, lanes)
 
         return value
 

@@ -12,7 +12,7 @@ from attrs import frozen
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.fixed_point_functions import divided, logistic, saturated, tanh
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, bias, fixed, load_lanes
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, fixed
 from onert_llvm.kernels.contraction.contraction import Ending, Finish
 from onert_llvm.kernels.contraction.register_tile import Block
 
@@ -30,11 +30,11 @@ class ScaledSums(Ending):
     element, slots = I32, ("columns",)
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
-        return bias(k, task, WIDE, block.at(vector))
+        return WIDE.bias(k, task, block.at(vector))
 
     def finisher(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finish]:
         def column(j: int) -> Finish:
-            own = load_lanes(k, task, WIDE, block.at(j))
+            own = WIDE.lanes(k, task, block.at(j))
             return lambda _, total: saturated(fixed(total, own))
 
         return column
@@ -78,10 +78,10 @@ class _Item(LstmItem):
         k, task = self.k, self.task
 
         def start(column: Val) -> Val:
-            return load_lanes(k, task, WIDE, column, slot)["bias"]
+            return WIDE.lanes(k, task, column, slot)["bias"]
 
         def finish(column: Val, total: Val) -> None:
-            store(column, fixed(total, load_lanes(k, task, WIDE, column, slot)))
+            store(column, fixed(total, WIDE.lanes(k, task, column, slot)))
 
         times_int8(k, task, matrix, x, depth, start, finish)
 

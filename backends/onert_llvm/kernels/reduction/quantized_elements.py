@@ -7,7 +7,7 @@ from attrs import frozen
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, I32, Kernel, Type, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, load_lanes, stored
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.byte_terms import add_row_sums
 from onert_llvm.kernels.contraction.int8_microkernel import offset
@@ -65,8 +65,8 @@ class Quantized(Elements):
             biased = total + self.scaling.bias(k, task, first)
             return self.scaling.stored(k, task, biased, self.scaling.lanes(k, task, first))
         if self.scaling is not None:
-            lanes = load_lanes(k, task, self.scaling, first)
-            return as_byte(stored(task, self.scaling, self.kind.signed, lanes["bias"] + total, lanes))
+            lanes = self.scaling.lanes(k, task, first)
+            return as_byte(self.scaling.stored(task, self.kind.signed, lanes["bias"] + total, lanes))
         if divisor is not None:
             total = self._quotient(total, divisor.splat(total.lanes))
         if not self.clamped:

@@ -115,7 +115,7 @@ def multiply(
             channels = taps * depth // geometry.taps
             operand, read = windows_of(geometry, channels, own.values, own.padding, Patches, most=MOST_PATCH_BYTES)
         algorithm = byte_contraction(
-            lowering.isa, tile, operand, depth, how, source.signed, bits, far=False, widened=wide
+            lowering.isa, tile, operand, depth, how, ByteTerms(0, source.signed, bits, widened=wide), far=False
         )
         slots = common | own.slots | read | {"c": advanced(after.place, i * m * width * 4)}
         touched = (*used, *product.rooms)

@@ -160,7 +160,8 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches, most=MOST_PATCH_BYTES)
     signed = layer.outputs.signed
     ending, wide = Bytes(how, signed), bool(cut.rooms)
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, ending, signed, outliers=outliers, widened=wide)
+    terms = ByteTerms(0, signed, outliers=outliers, widened=wide)
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, ending, terms)
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, flops, cut.rooms)
 
 
@@ -201,9 +202,8 @@ def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOut
     signed = layer.outputs.signed
     ending = Bytes(how, signed)
     wide = bool(cut.rooms)
-    algorithm = byte_contraction(
-        lowering.isa, cut.tile, rows, depth, ending, signed, bits, outliers=outliers, widened=wide
-    )
+    terms = ByteTerms(0, signed, bits, outliers, wide)
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, ending, terms)
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n, cut.rooms)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import Array
 from onert.ir.symbolic.trace import hint
@@ -92,22 +92,21 @@ def outlier_slots(lowering: Lowering, product: ByteProduct, outliers: Outliers) 
     return {"outliers": count, "places": lowering.constant(places), "beyond": lowering.constant(packed)}
 
 
+_BYTES = ByteTerms(0)
+
+
 def byte_contraction(
     isa: Isa,
     tile: Tile,
     rows: Operand,
     depth: int,
     ending: Ending,
-    signed: bool = True,
-    bits: int = 8,
+    terms: ByteTerms = _BYTES,
     far: bool = True,
-    outliers: bool = False,
-    widened: bool = False,
 ) -> Contraction:
     """The kernel of such a product, whose runs of terms have length `depth`; panels may come from `far` memory."""
-    if widened:
-        terms = ByteTerms(0, signed, outliers=outliers, widened=True)
+    if terms.widened:
         return WidenedProduct(tile, rows, ending=ending, terms=terms)
     patched = isinstance(rows, Patches)
-    terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits, outliers)
+    terms = evolve(terms, rest=0 if patched else depth % step_terms(isa, terms.bits))
     return Contraction(with_prefetch(tile, isa) if far and not patched else tile, rows, terms, ending)

@@ -15,15 +15,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.arithmetic.interleave_x86 import PAIR, REGISTERS, order, packed, paired, unpacked
-from onert_llvm.kernels.arithmetic.requantize_int8 import (
-    Requantize,
-    as_byte,
-    bias,
-    load_lanes,
-    stored,
-    table,
-    with_zero_point,
-)
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
@@ -89,15 +81,15 @@ class DepthwiseIntegers(Value):
         """One register of channels."""
 
         def finish() -> Finish:
-            lanes, target = load_lanes(k, task, how, at), task.view("c", I8, task.i64("ldc"), 1)
-            final = table(k, task, how)
+            lanes, target = how.lanes(k, task, at), task.view("c", I8, task.i64("ldc"), 1)
+            final = how.table(k, task)
 
             def store(totals: Sequence[Val], out: Val) -> None:
-                target[out, c].store(final(as_byte(stored(task, how, self.signed, totals[0], lanes))), mask)
+                target[out, c].store(final(as_byte(how.stored(task, self.signed, totals[0], lanes))), mask)
 
             return store
 
-        return self._sums(k, task, at, mask, bias(k, task, how, at), how.weight_zero_point, finish)
+        return self._sums(k, task, at, mask, how.bias(k, task, at), how.weight_zero_point, finish)
 
     def _floats(
         self, k: Kernel, task: Task, how: Real, seen: Extremes | None, at: Val, c: Val, mask: Val | None
@@ -162,18 +154,18 @@ class DepthwiseIntegers(Value):
         starts = [c + r * k.isa.f32 for r in range(self.wide)]
 
         def finish() -> Finish:
-            parameters = [load_lanes(k, task, how, at) for at in starts]
-            target, final = task.view("c", I8, task.i64("ldc"), 1), table(k, task, how)
+            parameters = [how.lanes(k, task, at) for at in starts]
+            target, final = task.view("c", I8, task.i64("ldc"), 1), how.table(k, task)
 
             def store(totals: Sequence[Val], out: Val) -> None:
-                values = [with_zero_point(task, how, x, p) for x, p in zip(totals, parameters, strict=True)]
+                values = [how.with_zero_point(task, x, p) for x, p in zip(totals, parameters, strict=True)]
                 target[out, c].store(final(packed(k, task, how.clamped, self.signed, values)))
 
             return store
 
         rows = PAIR if self._in_pairs(k.isa) else REGISTERS
         zero = self._zero(k, task, rows) if how.weight_zero_point else None
-        return self._interleaved(k, task, c, [bias(k, task, how, at) for at in starts], zero, finish)
+        return self._interleaved(k, task, c, [how.bias(k, task, at) for at in starts], zero, finish)
 
     def _interleaved(
         self, k: Kernel, task: Task, c: Val, start: Sequence[Val], zero: Val | None, finish: Callable[[], Finish]

@@ -19,15 +19,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic import bytes_of_four
-from onert_llvm.kernels.arithmetic.requantize_int8 import (
-    Requantize,
-    as_byte,
-    bias,
-    bounded,
-    load_lanes,
-    table,
-    with_zero_point,
-)
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bounded
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.extremes import Extremes
@@ -160,12 +152,12 @@ class WinogradInt8(Value):
             for own in inside:
                 targets.append(k.view((seen & own).select(pixel.address, aside), I8, 1))
                 pixel = pixel.after(task.i64("ldc") * columns)
-        final = table(k, task, how)
+        final = how.table(k, task)
 
         def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
-            fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
+            fields, start = how.lanes(k, task, column), how.bias(k, task, column)
             for first in range(0, len(targets), OUTPUTS):
-                line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
+                line = [how.with_zero_point(task, v + start, fields) for v in values[first : first + OUTPUTS]]
                 if bytes_of_four.is_available(k):
                     bytes_ = bytes_of_four.unpacked(final(bytes_of_four.packed(k, task, how, self.signed, line)))
                 else:

@@ -195,6 +195,6 @@ def multiply(
         pixel = np.full(geometry.channels, _zero(source), source.dtype.numpy)
         padding = partial(lowering.constant, pixel)
         operand, own = windows_of(geometry, geometry.channels, lowering.operand(x), padding, Patches)
-    algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, signed, widened=wide)
+    algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, ByteTerms(0, signed, widened=wide))
     reads, flops = (x, *after.reads), 2 * m * taps * depth * n
     lowering.emit(at, algorithm, slots | own, product.tiles, reads, after.writes, flops, product.rooms)
