@@ -86,8 +86,14 @@ def _options(command: str) -> _Options:
     return found
 
 
+def _words(options: _Options) -> tuple[str, str]:
+    """The names of all options, and the choices of those without a name."""
+    names = (name for each, _, _ in options for name in each)
+    return " ".join(names), " ".join(choice for each, _, choices in options if not each for choice in choices)
+
+
 def _bash(command: str, options: _Options) -> Iterator[str]:
-    names = " ".join(name for each, _, _ in options for name in each)
+    names, free = _words(options)
     function = f"_{command}_completion"
     yield f"{function}() {{"
     yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}"
@@ -96,7 +102,6 @@ def _bash(command: str, options: _Options) -> Iterator[str]:
         if each and choices:
             yield f'    {"|".join(each)}) COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$word")); return ;;'
     yield "  esac"
-    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
     yield f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))'
     yield f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi'
     yield "}"
@@ -104,6 +109,7 @@ def _bash(command: str, options: _Options) -> Iterator[str]:
 
 
 def _zsh(command: str, options: _Options) -> Iterator[str]:
+    names, free = _words(options)
     function = f"_{command}_completion"
     yield f"{function}() {{"
     yield "  case ${words[CURRENT-1]} in"
@@ -111,8 +117,6 @@ def _zsh(command: str, options: _Options) -> Iterator[str]:
         if each and choices:
             yield f"    {'|'.join(each)}) compadd -- {' '.join(choices)}; return ;;"
     yield "  esac"
-    names = " ".join(name for each, _, _ in options for name in each)
-    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
     yield f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}"
     yield f"  else {f'compadd -- {free}; ' if free else ''}_files; fi"
     yield "}"

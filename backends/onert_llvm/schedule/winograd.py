@@ -281,10 +281,9 @@ def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
     Along one axis a tile is a row of places of F(4x4, 3x3), once for each part of a window, and a row of its outputs.
     """
     if form.axis is None:
-        number = _FORMS.index((form.outputs, form.stride))
-        return cpu.forward[number], cpu.back[number]
-    number = _FORMS.index((4, 1))
-    return cpu.forward[number] / form.points * prod(form.parts), cpu.back[number] / 4
+        return cpu.transforms[_FORMS.index((form.outputs, form.stride))]
+    forward, back = cpu.transforms[_FORMS.index((4, 1))]
+    return forward / form.points * prod(form.parts), back / 4
 
 
 def _by_columns(layer: Layer, total: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-Figures = Mapping[str, float | tuple[float, ...]]
+Figures = Mapping[str, float | tuple[float, ...] | tuple[tuple[float, float], ...]]
 
 USUAL: Figures = {
     "first_cache": 32768,  # bytes of a core's own data caches
@@ -31,9 +31,9 @@ USUAL: Figures = {
     "unfetched": 0.5,  # the fraction of the bandwidth for lines that are not prefetched
     "stream": 4096,  # prefetch distance in bytes for data that is read once; 0: faster without
     "foreign": 2.0,  # cost factor for reading what another core has written, relative to a core's own cache
-    # Cycles to transform a register of channels of a tile: F(2x2, 3x3), F(4x4, 3x3), and F(2x2, 3x3) for a stride of 2;
-    "forward": (26.0, 100.0, 65.0),
-    "back": (34.0, 120.0, 70.0),  # and to transform a register of columns back
+    # Cycles to transform a register of channels of a tile, and to transform a register of columns back: F(2x2, 3x3),
+    # F(4x4, 3x3), and F(2x2, 3x3) for a stride of 2
+    "transforms": ((26.0, 34.0), (100.0, 120.0), (65.0, 70.0)),
     "byte_forward": 90.0,  # the same for bytes by F(4x4, 3x3): a register of channels in 16 bits,
     "byte_back": 110.0,  # and a register of columns until they are bytes again
 }

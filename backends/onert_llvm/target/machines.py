@@ -39,8 +39,7 @@ class Machine(Value):
     unfetched: float
     stream: int
     foreign: float
-    forward: tuple[float, ...]
-    back: tuple[float, ...]
+    transforms: tuple[tuple[float, float], ...]
     byte_forward: float
     byte_back: float
 

@@ -18,7 +18,7 @@ from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Pad, StridedSlice
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import ROUNDED_ONCE, Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.select import Select
@@ -53,14 +53,7 @@ def _ints(*values: int) -> Array:
 
 
 def _elementwise() -> Iterator[Trial]:
-    for kind in (
-        BinaryKind.ADD,
-        BinaryKind.SUB,
-        BinaryKind.MUL,
-        BinaryKind.DIV,
-        BinaryKind.MAXIMUM,
-        BinaryKind.MINIMUM,
-    ):
+    for kind in ROUNDED_ONCE:
         for shape in SHAPES:
             yield Trial(f"{kind.name} f32 {shape}", Binary(kind), (f32(*shape), f32(*shape)))
         for x, y in BROADCASTS:

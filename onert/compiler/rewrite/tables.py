@@ -39,7 +39,7 @@ from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import ROUNDED_ONCE, Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
@@ -75,16 +75,6 @@ from .tabled import (
     tiled,
     with_leading_ones,
 )
-
-_ROUNDED_ONCE = (
-    BinaryKind.ADD,
-    BinaryKind.SUB,
-    BinaryKind.MUL,
-    BinaryKind.DIV,
-    BinaryKind.MAXIMUM,
-    BinaryKind.MINIMUM,
-)
-"""The float functions that round exactly once, and so are identical in kernels."""
 
 _BY_ENTRY = (Pad, Reverse, ScatterElements, ScatterSlices, Slice)
 """Kinds that only move elements, and those of different positions alike."""
@@ -331,7 +321,7 @@ def _is_exact(op: Op, types: CallTypes) -> bool:
     if isinstance(op, Interpolate):
         return op.interpolation is Interpolation.NEAREST  # moves elements
     rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
-    once = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
+    once = isinstance(op, Binary) and op.kind in ROUNDED_ONCE and op.activation is Activation.NONE
     return isinstance(op, EXACT) and (once or not rounds)
 
 

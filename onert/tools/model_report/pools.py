@@ -27,9 +27,8 @@ class Pool:
 
     def number(self, key: Hashable, value: Any) -> int:
         """The index of the value with this key; it is added if it is new."""
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.values)
+        found = self._numbers.setdefault(key, len(self.values))
+        if found == len(self.values):
             self.values.append(value)
         return found
 

@@ -63,15 +63,27 @@ def _checked_indices(w: Writer, at: int, limits: Mapping[int, int], rows: int | 
     return columns[0] if depth == 1 else w.add(Concat(len(front)), *columns)
 
 
-def _slices(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
-    """ScatterSlices: invalid updates get the index -1, which is skipped."""
-    op, (x, at, updates), counted = operation.op, operation.used, inputs[0]
-    assert isinstance(op, ScatterSlices)
+def _parts(
+    w: Writer, operation: Operation, inputs: CountedInputs
+) -> tuple[int, dict[int, int], int, int, Counted | None] | None:
+    """The tensor that is updated, its count by axis, and indices and updates with the indices' count, as `_matched`."""
+    (x, at, updates), counted = operation.used, inputs[0]
     matched = _matched(w, at, updates, inputs[1:])
     if matched is None:
         return None
-    x, (at, updates, indices, _) = x if counted is None else counted.operand, matched
-    type_, limits = w.types[at], {} if counted is None else {counted.axis: counted.count}
+    if counted is None:
+        return x, {}, *matched[:3]
+    return counted.operand, {counted.axis: counted.count}, *matched[:3]
+
+
+def _slices(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+    """ScatterSlices: invalid updates get the index -1, which is skipped."""
+    op, found = operation.op, _parts(w, operation, inputs)
+    assert isinstance(op, ScatterSlices)
+    if found is None:
+        return None
+    x, limits, at, updates, indices = found
+    type_ = w.types[at]
     if any(axis >= (type_.shape[-1] or 0) for axis in limits):
         return None
     if indices is not None and (indices.axis >= type_.rank - 1 or (limits and indices.axis)):
@@ -119,15 +131,14 @@ def _sums(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResu
 
 def _elements(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
     """ScatterElements: invalid updates go to an extra last entry, which is cut off afterwards."""
-    op, (x, at, updates), counted = operation.op, operation.used, inputs[0]
+    op, found = operation.op, _parts(w, operation, inputs)
     assert isinstance(op, ScatterElements)
-    matched = _matched(w, at, updates, inputs[1:])
-    if matched is None:
+    if found is None:
         return None
-    x, (at, updates, indices, _) = x if counted is None else counted.operand, matched
+    x, limit, at, updates, indices = found
     type_ = w.types[x]
     axis = normalize_axis(op.axis, type_.rank)
-    size, limit = type_.shape[axis] or 0, {} if counted is None else {counted.axis: counted.count}
+    size = type_.shape[axis] or 0
     if any(each != axis for each in limit) or not size:
         return None
     if limit:

@@ -111,6 +111,16 @@ class BinaryKind(Enum):
     SHIFT_RIGHT = Pair(_shift(left=False), floats=False)
 
 
+ROUNDED_ONCE = (
+    BinaryKind.ADD,
+    BinaryKind.SUB,
+    BinaryKind.MUL,
+    BinaryKind.DIV,
+    BinaryKind.MAXIMUM,
+    BinaryKind.MINIMUM,
+)
+"""The float functions that round exactly once, and so are identical in kernels."""
+
 STORED = (
     BinaryKind.FLOOR_DIV,
     BinaryKind.FLOOR_MOD,
