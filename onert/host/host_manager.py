@@ -29,8 +29,8 @@ from .errors import (
 )
 from .host_config import BatchConfig, HostConfig
 from .network import Network, Outputs
-from .partitioner import PartitionConfig
-from .placement import Wanted, batched, instances, noted, placed, removed
+from .partitioner import PartitionConfig, Wanted
+from .placement import batched, instances, noted, placed, removed
 from .requests import Callback, Dispatcher, PromisedRequest, WaitingRequest
 from .statistics import DeviceStatistics, HostStatistics
 from .trace import HostTrace
@@ -79,7 +79,7 @@ class HostManager:
     ) -> DAG:
         """Compile a package and load it onto devices, without disturbing running requests. Requests may then name it.
 
-        `parts`, `partition`, `copies` and `profile` are those of `Partitioner.partition`. `max_active`: the most
+        `parts`, `partition`, `copies` and `profile` are those of `Wanted`. `max_active`: the most
         requests for it that run at the same time; None: the host's limit. With `batch`, requests are batched. The
         backend and the number of threads in `options` are replaced by the device's. Raises NetworkExistsError or
         NetworkBusyError if the name is taken, and errors of the compiler, the partitioner and the devices, after which

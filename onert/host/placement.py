@@ -8,7 +8,7 @@ from math import inf, prod
 from time import perf_counter
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
 from onert.backend import Program
 from onert.backend.registry import load_backends
@@ -17,13 +17,12 @@ from onert.exec import Execution
 from onert.ir import Array, CompileError, OnertError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir import shape as shapes
 from onert.ir.ops.data_movement.reshape import Reshape
-from onert.ir.value import Value
 from onert.runtime import compile
 
 from .device_manager import DeviceManager, is_stateful
 from .host_config import BatchConfig
 from .network import Network
-from .partitioner import Kind, PartitionConfig, Partitioner
+from .partitioner import Kind, Partitioner, Wanted
 from .provisioner import Provisioner, evict, prepared_options
 
 OVERHEAD = 30e-6
@@ -35,23 +34,11 @@ _CLOSE = 1e-3
 """The largest difference between a row of a batch and the same row run alone, relative to the output's range."""
 
 
-@frozen
-class Wanted(Value):
-    """How to partition and copy a network: the parameters of `Partitioner.partition`."""
-
-    parts: int | None = None
-    config: PartitionConfig | None = None
-    copies: int | None = 1
-    profile: bool = False
-
-
 def placed(
     name: str, package: Package, options: Options, devices: Sequence[DeviceManager], wanted: Wanted, most: int
 ) -> Network:
     """Place a network on some of the devices, for at most `most` concurrent requests. If it fails, nothing remains."""
-    found = _partitioner(options, devices).partition(
-        name, package, config=wanted.config, parts=wanted.parts, copies=wanted.copies, profile=wanted.profile
-    )
+    found = _partitioner(options, devices).partition(name, package, wanted)
     nodes = Provisioner(compile).provision(found.dag, devices, options, found.programs)
     return Network(found.dag, nodes, most)
 

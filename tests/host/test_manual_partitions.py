@@ -16,7 +16,7 @@ from onert.host import (
     partition_svg,
     partition_table,
 )
-from onert.host.partitioner import Kind
+from onert.host.partitioner import Kind, Wanted
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -25,7 +25,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 
 def by_hand(package: Package, config: PartitionConfig, *of: Kind) -> DAG:
-    return partitioner(*of).partition("n", package, config=config).dag
+    return partitioner(*of).partition("n", package, Wanted(config=config)).dag
 
 
 def test_a_user_assigns_operations_to_partitions_and_devices() -> None:
@@ -121,7 +121,7 @@ def test_the_number_of_inputs_of_a_partition_is_limited() -> None:
 @pytest.mark.parametrize(("devices", "parts", "copies"), [(4, 2, 2), (5, 2, 2), (6, 2, 3), (3, 1, 3), (3, 2, 1)])
 def test_a_network_is_copied_to_saturate_the_devices(devices: int, parts: int, copies: int) -> None:
     package = layers(8, 8, 8)
-    dag = partitioner(kinds(*[GREAT] * devices)).partition("n", package, parts=parts, copies=None).dag
+    dag = partitioner(kinds(*[GREAT] * devices)).partition("n", package, Wanted(parts=parts, copies=None)).dag
     assert [node.instance_count for node in dag.nodes] == [copies] * parts
     places = [device for node in dag.nodes for device in node.logical_devices]
     assert sorted(places) == list(range(parts * copies))
@@ -129,17 +129,17 @@ def test_a_network_is_copied_to_saturate_the_devices(devices: int, parts: int, c
 
 def test_the_requested_number_of_copies_is_made_or_an_error_raised() -> None:
     whole = partitioner(kinds(*[GREAT] * 4))
-    assert whole.partition("n", layers(8, 8), copies=3).dag.nodes[0].logical_devices == (0, 1, 2)
+    assert whole.partition("n", layers(8, 8), Wanted(copies=3)).dag.nodes[0].logical_devices == (0, 1, 2)
     for copies in (0, 3):
         with pytest.raises(PartitionError, match=f"{copies} copies on 2 devices each are requested, expected 1 to 2"):
-            whole.partition("n", layers(8, 8), parts=2, copies=copies)
+            whole.partition("n", layers(8, 8), Wanted(parts=2, copies=copies))
 
 
 # ---- pictures
 
 
 def test_partitions_are_printed_as_a_table() -> None:
-    dag = partitioner(kinds(GREAT, GREAT)).partition("n", layers(8, 8, 8), parts=2).dag
+    dag = partitioner(kinds(GREAT, GREAT)).partition("n", layers(8, 8, 8), Wanted(parts=2)).dag
     lines = str(partition_table(dag)).splitlines()
     assert lines[0].split()[:6] == ["partition", "backend", "devices", "copies", "operations", "bytes"]
     assert lines[0].split()[6:] == ["constants", "activations", "ms", "received"]
@@ -152,7 +152,7 @@ def test_partitions_are_printed_as_a_table() -> None:
 
 
 def test_partitions_are_drawn_as_svg() -> None:
-    dag = partitioner(kinds(*[GREAT] * 3)).partition("a<b", layers(8, 8, 8, 8), parts=3).dag
+    dag = partitioner(kinds(*[GREAT] * 3)).partition("a<b", layers(8, 8, 8, 8), Wanted(parts=3)).dag
     root = ElementTree.fromstring(partition_svg(dag))
     space = "{http://www.w3.org/2000/svg}"
     boxes = [e for e in root.iter(f"{space}rect") if e.get("class") == "partition"]

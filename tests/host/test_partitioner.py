@@ -14,7 +14,7 @@ from onert.host import (
     PartitionError,
 )
 from onert.host.memory import GraphMemInfo, graph_memory
-from onert.host.partitioner import Partitioner
+from onert.host.partitioner import Partitioner, Wanted
 from onert.host.partitioner.costs import roofline
 from onert.host.partitioner.report import received_bytes
 from onert.host.partitioner.units import components, unit_graph
@@ -104,7 +104,7 @@ def test_the_memory_of_a_set_of_operations_is_computed_exactly() -> None:
 @pytest.mark.parametrize("branches", [1, 3])
 def test_a_network_is_split_into_partitions_of_similar_duration(count: int, branches: int) -> None:
     package = layers(*[64] * (16 // branches), branches=branches)
-    found = partitioner(kinds(*[GREAT] * 5)).partition("n", package, parts=count)
+    found = partitioner(kinds(*[GREAT] * 5)).partition("n", package, Wanted(parts=count))
     assert len(found.dag.nodes) == count
     if count > 1:
         times = [node.estimate.seconds for node in found.dag.nodes if node.estimate is not None]
@@ -115,13 +115,13 @@ def test_a_network_is_split_into_partitions_of_similar_duration(count: int, bran
 def test_partitions_are_cut_where_tensors_are_small() -> None:
     """Six layers, with a narrow tensor between the third and the fourth."""
     package = layers(64, 64, 64, 8, 64, 64, 64)
-    found = partitioner(kinds(GREAT, GREAT, peak_link_bw=1e6)).partition("n", package, parts=2)
+    found = partitioner(kinds(GREAT, GREAT, peak_link_bw=1e6)).partition("n", package, Wanted(parts=2))
     assert received_bytes(found.dag, 1) == {0: 8 * 4}
 
 
 def test_partitioning_by_profile_uses_measured_times() -> None:
     package = layers(*[64] * 9)
-    found = partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2, profile=True)
+    found = partitioner(kinds(GREAT, GREAT)).partition("n", package, Wanted(parts=2, profile=True))
     times = [node.estimate.seconds for node in found.dag.nodes if node.estimate is not None]
     assert all(time > 0 for time in times)
     assert_same(package, found.dag)
@@ -146,13 +146,13 @@ def test_an_operation_s_time_is_bound_by_its_arithmetic_or_memory_traffic(
 
 def test_more_partitions_than_groups_of_operations_is_an_error() -> None:
     with pytest.raises(PartitionError, match=r"9 partitions are requested, but .* only 4 indivisible groups"):
-        partitioner(kinds(*[GREAT] * 9)).partition("n", layers(8, 8, 8), parts=9)
+        partitioner(kinds(*[GREAT] * 9)).partition("n", layers(8, 8, 8), Wanted(parts=9))
 
 
 def test_more_partitions_than_devices_is_an_error() -> None:
     message = r"the number of given 'reference' devices \(1\) is fewer than the required minimal partitions \(2\)"
     with pytest.raises(PartitionError, match=message):
-        partitioner(kinds(GREAT)).partition("n", layers(8, 8, 8), parts=2)
+        partitioner(kinds(GREAT)).partition("n", layers(8, 8, 8), Wanted(parts=2))
 
 
 def test_fusion_groups_are_not_split() -> None:
@@ -161,7 +161,7 @@ def test_fusion_groups_are_not_split() -> None:
     assert len(graph.units) < len(graph.subgraph.operations)
     for count in (2, 3, 4):
         parts = Partitioner([kinds(*[GREAT] * 4, backend="llvm")], compiled)
-        found = parts.partition("n", package, parts=count)
+        found = parts.partition("n", package, Wanted(parts=count))
         assert_same(package, found.dag, "llvm")
 
 
@@ -247,7 +247,7 @@ def test_operations_on_shared_state_and_those_between_them_stay_together() -> No
     package = Package((b.model([end]),))
     graph = unit_graph(compiled(package))
     assert [len(unit) for unit in graph.units] == [3, 1]
-    dag = partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2).dag
+    dag = partitioner(kinds(GREAT, GREAT)).partition("n", package, Wanted(parts=2)).dag
     assert [len(node.package.model.primary.state) for node in dag.nodes] == [1, 0]
 
 
@@ -262,4 +262,4 @@ def test_a_network_with_dynamic_inputs_is_not_split() -> None:
     assert len(graph.subgraph.operations) > 1
     assert [sorted(unit) for unit in graph.units] == [list(range(len(graph.subgraph.operations)))]
     with pytest.raises(PartitionError, match="indivisible groups of operations"):
-        partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2)
+        partitioner(kinds(GREAT, GREAT)).partition("n", package, Wanted(parts=2))

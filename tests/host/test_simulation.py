@@ -16,7 +16,7 @@ from shared_material import REPOSITORY
 import onert
 from host.dividing import layers
 from onert.host import BatchConfig, ConfigurationError, DeviceConfig, HostConfig
-from onert.host.placement import Wanted
+from onert.host.partitioner import Wanted
 from onert.host.simulation import Outcome, Station, Stream, Workload, fewest, simulate
 from onert.host.simulation.constant import applies, worked_out
 from onert.host.simulation.events import Events

@@ -11,6 +11,7 @@ from onert.host.dag import DAG
 from onert.host.errors import PartitionError
 from onert.host.memory import program_memory
 from onert.ir import Package
+from onert.ir.value import Value
 
 from .assignment import Kind, assigned, regions
 from .balance import divide, least_parts
@@ -23,6 +24,21 @@ from .whole import whole
 
 Compile = Callable[[Package, str, bool], Program]
 """Compiles a package for the devices of a backend. The last argument: whether the passes have run."""
+
+
+@frozen
+class Wanted(Value):
+    """How to partition and copy a network.
+
+    `parts`: their number, for a network that runs on one backend. `config`: the user's own division. `copies`: the
+    number of copies of the whole network, each on its own devices; None: as many as there are devices for. With
+    `profile`, times are measured on this machine instead of estimated.
+    """
+
+    parts: int | None = None
+    config: PartitionConfig | None = None
+    copies: int | None = 1
+    profile: bool = False
 
 
 @frozen(eq=False)
@@ -46,26 +62,13 @@ class Partitioner:
         self._kinds = tuple(kinds)
         self._compile = compile_
 
-    def partition(
-        self,
-        name: str,
-        package: Package,
-        *,
-        config: PartitionConfig | None = None,
-        parts: int | None = None,
-        copies: int | None = 1,
-        profile: bool = False,
-    ) -> Partitioned:
-        """Divide the network into parts on logical devices.
-
-        `parts`: their number, for a network that runs on one backend. `copies`: the number of copies of the whole
-        network, each on its own devices; None: as many as there are devices for. With `profile`, times are measured on
-        this machine instead of estimated. Raises PartitionError if that is not possible.
-        """
+    def partition(self, name: str, package: Package, wanted: Wanted = Wanted()) -> Partitioned:
+        """Divide the network into parts on logical devices. Raises PartitionError if that is not possible."""
+        parts, profile = wanted.parts, wanted.profile
         first = self._kinds[0]
         program = self._compile(package, first.name, False)
-        if config is not None:
-            found = self._by_hand(name, program, config, profile=profile)
+        if wanted.config is not None:
+            found = self._by_hand(name, program, wanted.config, profile=profile)
         else:
             graph = unit_graph(program)
             kinds = assigned(name, graph, self._kinds)
@@ -77,8 +80,8 @@ class Partitioner:
                         f"network {name!r}: {parts} partitions are requested, but its operations need several backends"
                     )
                 found = self._heterogeneous(name, package, program, graph, kinds, profile=profile)
-        if copies != 1:
-            found = evolve(found, dag=self._saturated(found.dag, copies))
+        if wanted.copies != 1:
+            found = evolve(found, dag=self._saturated(found.dag, wanted.copies))
         validate(found.dag, self._kinds)
         return found
 

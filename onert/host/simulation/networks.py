@@ -17,9 +17,10 @@ from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig
 from onert.host.memory import type_bytes
 from onert.host.network import Network
+from onert.host.partitioner import Wanted
 from onert.host.partitioner.costs import numbers, roofline
 from onert.host.partitioner.units import unit_graph
-from onert.host.placement import Wanted, batched, instances, placed
+from onert.host.placement import batched, instances, placed
 from onert.ir import Array, Package
 from onert.ir.value import Value
 

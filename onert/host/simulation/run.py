@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onert
 from onert.host.errors import ConfigurationError
 from onert.host.host_manager import HostManager
-from onert.host.placement import Wanted
+from onert.host.partitioner import Wanted
 from onert.ir import Package
 
 from .calibration import FREE, Measurements, calibrate
