@@ -50,17 +50,12 @@ class Repository:
     """
 
     def __init__(
-        self,
-        host: HostManager,
-        models: Mapping[str, Path],
-        folder: Path | None = None,
-        loading: Loading | None = None,
-        patience: float = 30.0,
+        self, host: HostManager, models: Mapping[str, Path], folder: Path | None, loading: Loading, patience: float
     ) -> None:
         self.host = host
         self._models = dict(models)
         self._folder = folder.resolve() if folder is not None else None
-        self._loading = Loading() if loading is None else loading
+        self._loading = loading
         self._patience = patience
         self._lock = Lock()
         self._states: dict[str, ModelState] = {}

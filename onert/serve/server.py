@@ -49,7 +49,7 @@ class Server:
         loading: Loading | None = None,
     ) -> None:
         self.config = ServeConfig() if config is None else config
-        self.repository = Repository(host, models, folder, loading, self.config.drain_timeout)
+        self.repository = Repository(host, models, folder, loading or Loading(), self.config.drain_timeout)
         self.service = Service(host, self.repository, self.config.request_timeout)
         self.http_port: int | None = None
         """The port that it listens on, once it does."""

@@ -92,16 +92,21 @@ def _words(options: _Options) -> tuple[str, str]:
     return " ".join(names), " ".join(choice for each, _, choices in options if not each for choice in choices)
 
 
+def _cases(options: _Options, completes: str) -> Iterator[str]:
+    """The rest of a `case` statement on the word before, with a command that completes one of the choices."""
+    for each, _, choices in options:
+        if each and choices:
+            yield f"    {'|'.join(each)}) {completes.format(' '.join(choices))}; return ;;"
+    yield "  esac"
+
+
 def _bash(command: str, options: _Options) -> Iterator[str]:
     names, free = _words(options)
     function = f"_{command}_completion"
     yield f"{function}() {{"
     yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}"
     yield '  case "$before" in'
-    for each, _, choices in options:
-        if each and choices:
-            yield f'    {"|".join(each)}) COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$word")); return ;;'
-    yield "  esac"
+    yield from _cases(options, 'COMPREPLY=($(compgen -W "{}" -- "$word"))')
     yield f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))'
     yield f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi'
     yield "}"
@@ -113,10 +118,7 @@ def _zsh(command: str, options: _Options) -> Iterator[str]:
     function = f"_{command}_completion"
     yield f"{function}() {{"
     yield "  case ${words[CURRENT-1]} in"
-    for each, _, choices in options:
-        if each and choices:
-            yield f"    {'|'.join(each)}) compadd -- {' '.join(choices)}; return ;;"
-    yield "  esac"
+    yield from _cases(options, "compadd -- {}")
     yield f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}"
     yield f"  else {f'compadd -- {free}; ' if free else ''}_files; fi"
     yield "}"

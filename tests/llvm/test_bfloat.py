@@ -75,13 +75,13 @@ def test_fully_connected_layers_stay_within_the_bound(
 
 @ABLE
 def test_consecutive_layers_share_the_rounded_rows_of_an_input(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
-    b, made, real = Builder(), [], bfloat_layers.rounded_rows
+    b, made, real = Builder(), [], bfloat_layers.RoundRows
 
-    def rounded_rows(*args: object) -> object:
-        made.append(real(*args))  # type: ignore[arg-type]
+    def rounding(halves: bool) -> RoundRows:
+        made.append(real(halves))
         return made[-1]
 
-    monkeypatch.setattr(bfloat_layers, "rounded_rows", rounded_rows)
+    monkeypatch.setattr(bfloat_layers, "RoundRows", rounding)
     inputs = [_numbers(8, 20, seed=seed) for seed in range(2)]
     weights = [_numbers(24, 20, seed=seed) for seed in range(2, 6)]
     x, y = (b.input(TensorType(DType.FLOAT32, each.shape)) for each in inputs)

@@ -29,7 +29,7 @@ from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.line_tiles import LineTile, line_tile
 from onert_llvm.target.isa import Isa
 
-from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, shared_rows, terms
+from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .direct import grouped, planes
 from .dots import dots
@@ -293,7 +293,7 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     )
     source = lowering.operand(x)
     if found.terms.pairs:
-        made = shared_rows(lowering, at, source, (found.m, depth, depth), (x,))
+        made = rounded_rows(lowering, at, source, (found.m, depth, depth), (x,), shared=True)
         source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
     rows, slots = rows_of(source, depth)
     slots |= {**found.slots, **after.slots, "c": after.place}

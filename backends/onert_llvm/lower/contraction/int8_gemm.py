@@ -96,13 +96,7 @@ _BYTES = ByteTerms(0)
 
 
 def byte_contraction(
-    isa: Isa,
-    tile: Tile,
-    rows: Operand,
-    depth: int,
-    ending: Ending,
-    terms: ByteTerms = _BYTES,
-    far: bool = True,
+    isa: Isa, tile: Tile, rows: Operand, depth: int, ending: Ending, terms: ByteTerms = _BYTES, far: bool = True
 ) -> Contraction:
     """The kernel of such a product, whose runs of terms have length `depth`; panels may come from `far` memory."""
     if terms.widened:

@@ -82,7 +82,8 @@ def _moving(op: Interpolate, before: Sequence[Any], after: Sequence[Any]) -> lis
 class _Slices(Value):
     """What is gathered, in elements: `count` slices of `width` for each of `outer` positions.
 
-    `group` of these share their indices. Along each component of an index there are `limits` entries, `steps` apart.
+    `group` of these share their indices. `axes` are the number of entries along each component of an index, and the
+    distance between them.
     """
 
     outer: int
@@ -90,8 +91,7 @@ class _Slices(Value):
     x_outer: int
     count: int
     width: int
-    limits: tuple[int, ...]
-    steps: tuple[int, ...]
+    axes: tuple[tuple[int, int], ...]
 
 
 def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -103,7 +103,7 @@ def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
     n, h, w, c = lowering.shape(operation.used[0])
     _, height, width, _ = lowering.shape(operation.outputs[0])
     table = lowering.computed(partial(_pixels, op), h, w, height, width)
-    slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
+    slices = _Slices(n, n, h * w * c, height * width, c, ((h * w, c),))
     _emit(lowering, at, slices, operation.used[:1], table, True)
 
 
@@ -130,7 +130,7 @@ def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
     if _evenly(lowering, at, op, tuple(moving), (n, h, w, c), (height, width)):
         return
     table = lowering.computed(partial(_picked, op, tuple(moving)), h, w, height, width)
-    slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
+    slices = _Slices(n, n, h * w * c, height * width, c, ((h * w, c),))
     _emit(lowering, at, slices, operation.used[:1], table, True)
 
 
@@ -179,7 +179,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     outer, group = math.prod(x[:axis]), math.prod(x[batch:axis]) if batch else math.prod(x[:axis])
     if not batch and _by_runs(lowering, at, (source, indices), (outer, x[axis], inner)):
         return
-    slices = _Slices(outer, group, x[axis] * inner, math.prod(index[batch:]), inner, (x[axis],), (inner,))
+    slices = _Slices(outer, group, x[axis] * inner, math.prod(index[batch:]), inner, ((x[axis], inner),))
     what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
     _emit_checked(lowering, at, slices, source, indices, what)
 
@@ -257,8 +257,8 @@ def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: boo
     """Slices selected by rows of indices."""
     x, index = lowering.shape(source), lowering.shape(indices)
     depth = index[-1]
-    steps = tuple(math.prod(x[i + 1 :]) for i in range(depth))
-    slices = _Slices(1, 1, 0, math.prod(index[:-1]), math.prod(x[depth:]), x[:depth], steps)
+    axes = tuple((x[i], math.prod(x[i + 1 :])) for i in range(depth))
+    slices = _Slices(1, 1, 0, math.prod(index[:-1]), math.prod(x[depth:]), axes)
     what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
     _emit_checked(lowering, at, slices, source, indices, what, skip)
 
@@ -267,7 +267,8 @@ def _emit_checked(
     lowering: Lowering, at: int, slices: _Slices, source: int, indices: int, what: str, skip: bool = False
 ) -> None:
     wide = lowering.type(indices).dtype is DType.INT64
-    rule = "" if _all_inside(lowering, indices, slices.limits) else f"index {{}} is outside of {what}"
+    limits = [limit for limit, _ in slices.axes]
+    rule = "" if _all_inside(lowering, indices, limits) else f"index {{}} is outside of {what}"
     _emit(lowering, at, slices, (source, indices), lowering.operand(indices), wide, rule, skip)
 
 
@@ -309,9 +310,9 @@ def _emit(
         "out_outer": s.count * s.width * unit,
         "out_step": s.width * unit,
     }
-    for i, (limit, step) in enumerate(zip(s.limits, s.steps, strict=True)):
+    for i, (limit, step) in enumerate(s.axes):
         slots |= {f"limit{i}": limit, f"step{i}": step * unit}
-    algorithm = GatherSlices(s.width * unit if single else unit, len(s.limits), wide, skip, single, not rule)
+    algorithm = GatherSlices(s.width * unit if single else unit, len(s.axes), wide, skip, single, not rule)
     lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -63,26 +64,27 @@ def _checked_indices(w: Writer, at: int, limits: Mapping[int, int], rows: int | 
     return columns[0] if depth == 1 else w.add(Concat(len(front)), *columns)
 
 
-def _parts(
-    w: Writer, operation: Operation, inputs: CountedInputs
-) -> tuple[int, dict[int, int], int, int, Counted | None] | None:
-    """The tensor that is updated, its count by axis, and indices and updates with the indices' count, as `_matched`."""
-    (x, at, updates), counted = operation.used, inputs[0]
-    matched = _matched(w, at, updates, inputs[1:])
-    if matched is None:
-        return None
-    if counted is None:
-        return x, {}, *matched[:3]
-    return counted.operand, {counted.axis: counted.count}, *matched[:3]
+_Parts = tuple[int, dict[int, int], int, int, Counted | None]
+"""The tensor that is updated, its count by axis, and indices and updates with the indices' count, as `_matched`."""
 
 
-def _slices(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+def _of_parts(rule: Callable[[Writer, Any, _Parts], CountedResults | None]) -> Rule:
+    """A rule in terms of the operation kind and these parts."""
+
+    def whole(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+        (x, at, updates), counted = operation.used, inputs[0]
+        matched = _matched(w, at, updates, inputs[1:])
+        if matched is None:
+            return None
+        x, limits = (x, {}) if counted is None else (counted.operand, {counted.axis: counted.count})
+        return rule(w, operation.op, (x, limits, *matched[:3]))
+
+    return whole
+
+
+def _slices(w: Writer, op: ScatterSlices, parts: _Parts) -> CountedResults | None:
     """ScatterSlices: invalid updates get the index -1, which is skipped."""
-    op, found = operation.op, _parts(w, operation, inputs)
-    assert isinstance(op, ScatterSlices)
-    if found is None:
-        return None
-    x, limits, at, updates, indices = found
+    x, limits, at, updates, indices = parts
     type_ = w.types[at]
     if any(axis >= (type_.shape[-1] or 0) for axis in limits):
         return None
@@ -129,13 +131,9 @@ def _sums(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResu
     return (first_of(w.add(operation.op, at, updates, shape), limits),)
 
 
-def _elements(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+def _elements(w: Writer, op: ScatterElements, parts: _Parts) -> CountedResults | None:
     """ScatterElements: invalid updates go to an extra last entry, which is cut off afterwards."""
-    op, found = operation.op, _parts(w, operation, inputs)
-    assert isinstance(op, ScatterElements)
-    if found is None:
-        return None
-    x, limit, at, updates, indices = found
+    x, limit, at, updates, indices = parts
     type_ = w.types[x]
     axis = normalize_axis(op.axis, type_.rank)
     size = type_.shape[axis] or 0
@@ -156,4 +154,8 @@ def _elements(w: Writer, operation: Operation, inputs: CountedInputs) -> Counted
     return (first_of(w.add(Slice(), scattered, w.constant(begin), sizes, quantization=type_.quantization), limit),)
 
 
-SCATTERED: Mapping[type, Rule] = {ScatterSlices: _slices, ScatterNd: _sums, ScatterElements: _elements}
+SCATTERED: Mapping[type, Rule] = {
+    ScatterSlices: _of_parts(_slices),
+    ScatterNd: _sums,
+    ScatterElements: _of_parts(_elements),
+}

@@ -64,25 +64,9 @@ def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tupl
     pixels = geometry.images * geometry.size[0] * geometry.size[1]
     shape = pixels, channels, geometry.channels
     room = windows.scratch(lowering, rounded_bytes(lowering, pixels, channels))
-    made = shared_rows(lowering, windows.operation, windows.source, shape, windows.reads, room)
+    made = rounded_rows(lowering, windows.operation, windows.source, shape, windows.reads, room, shared=True)
     paired = evolve(geometry, channels=(channels + 1) // 2)
     return evolve(windows, geometry=paired, source=made.pointer, reads=()), made
-
-
-def shared_rows(
-    lowering: Lowering,
-    at: int,
-    source: Pointer,
-    shape: tuple[int, int, int],
-    reads: Sequence[int],
-    room: Access | None = None,
-) -> Access:
-    """The same as `rounded_rows`, but once for consecutive layers with the same input (queries, keys and values)."""
-    what = ("pairs", source, shape)
-    found: Access = lowering.retained(what) or lowering.retain(
-        what, rounded_rows(lowering, at, source, shape, reads, room)
-    )
-    return found
 
 
 def rounded_bytes(lowering: Lowering, rows: int, size: int) -> int:
@@ -97,10 +81,17 @@ def rounded_rows(
     shape: tuple[int, int, int],
     reads: Sequence[int],
     made: Access | None = None,
+    *,
+    shared: bool = False,
 ) -> Access:
     """Rows of floats rounded to rows of pairs in scratch memory, which may be given; `shape` is the number of rows,
-    their elements, and their distance.
+    their elements, and their distance. With `shared` this is done once for consecutive layers with the same input
+    (queries, keys and values).
     """
+    what = ("pairs", source, shape)
+    found: Access | None = lowering.retained(what) if shared else None
+    if found is not None:
+        return found
     rows, size, pitch = shape
     if made is None:
         (made,) = lowering.scratch(rounded_bytes(lowering, rows, size))
@@ -111,4 +102,5 @@ def rounded_rows(
     slots |= {"rows": rows, "size": size, "pitch": pitch, "total": total, "group": group}
     rounding = RoundRows(lowering.settings.precision == "fp16")
     lowering.emit(at, rounding, slots, -(-rows // group), reads, (), 0, (made,))
-    return evolve(made, write=False)
+    result = evolve(made, write=False)
+    return lowering.retain(what, result) if shared else result
