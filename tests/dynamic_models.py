@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -91,3 +92,17 @@ ALL = (
     Dynamic("onnx/silero_vad-6.2.3__silero_vad_op18_ifless.onnx", "batch", _voices("input", 512, 128, "state")),
 )
 """All but ocr_dr, whose loop also refuses any batch but 1 in LiteRT."""
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """The options of a benchmark of these models: their names, and the threads."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--threads", type=int, default=1)
+    return parser
+
+
+def named(names: Sequence[str]) -> list[Dynamic]:
+    """The models here whose file name contains one of these names; all of them without names."""
+    here = [model for model in ALL if (MODELS / model.file).is_file()]
+    return [model for model in here if not names or any(name in model.file for name in names)]

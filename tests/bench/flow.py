@@ -215,13 +215,7 @@ def training() -> tuple[Call, Call]:
 
     def mine() -> None:
         given[...], wanted[...] = images, labels
-        batch.compute()
-        back.clear()
-        back["gradients/train/primal"] = batch
-        back["gradients/train/d_loss:0"] = 1.0
-        back.compute()
-        update["optimizer/gradients/train"] = back
-        update.compute()
+        train.step(batch, back, update)
 
     for _ in range(20):
         mine()

@@ -13,7 +13,6 @@ ratios the medians of the pairs' ratios. NAME selects the models whose file name
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterable
@@ -26,7 +25,7 @@ from onert.backend import Program
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dynamic_models import ALL, MODELS, Dynamic
+from dynamic_models import MODELS, Dynamic, named, options
 
 _ROUNDS = 9
 _SECONDS = 0.06
@@ -66,16 +65,13 @@ def a_round(model: Dynamic, program: Program, count: int, order: str) -> Pairs:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--threads", type=int, default=1)
+    parser = options(__doc__)
     parser.add_argument("--count", type=int, default=24)
     order = parser.add_mutually_exclusive_group()
     for name in ("mixed", "between"):
         order.add_argument(f"--{name}", dest="order", action="store_const", const=name, default="growing")
     chosen = parser.parse_args()
-    models = [m for m in ALL if (MODELS / m.file).is_file()]
-    models = [m for m in models if not chosen.names or any(n in m.file for n in chosen.names)]
+    models = named(chosen.names)
     programs = [onert.compile(onert.load(MODELS / m.file), num_threads=chosen.threads) for m in models]
     pairs: list[Pairs] = [[] for _ in models]
     for number in range(_ROUNDS):

@@ -11,7 +11,6 @@ name contains it.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ import onert
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dynamic_models import ALL, MODELS, Dynamic
+from dynamic_models import MODELS, Dynamic, named, options
 
 _RUNS, _MOST = 8, 16
 
@@ -65,16 +64,13 @@ def measured(model: Dynamic, threads: int, rounds: int) -> tuple[float, float, f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--threads", type=int, default=1)
+    parser = options(__doc__)
     parser.add_argument("--rounds", type=int, default=24)
-    options = parser.parse_args()
+    given = parser.parse_args()
     print(f"{'model':40} {'onert ms':>10} {'LiteRT / onert':>15} {'onert / onert':>14}")
-    for model in ALL:
-        chosen = not options.names or any(name in model.file for name in options.names)
-        if chosen and model.file.endswith(".tflite"):
-            own, litert, same = measured(model, options.threads, options.rounds)
+    for model in named(given.names):
+        if model.file.endswith(".tflite"):
+            own, litert, same = measured(model, given.threads, given.rounds)
             print(f"{model.name:40} {own:10.3f} {litert:15.2f} {same:14.2f}", flush=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -95,44 +95,48 @@ def test_winograd_convolutions_of_any_size_match_their_definition(
         np.testing.assert_array_equal(answer[0], found[0][0])
 
 
+class Windows(NamedTuple):
+    """A convolution: the size of its pictures, its window, channels, filters, padding, strides and dilation."""
+
+    size: tuple[int, int, int]
+    window: tuple[int, int]
+    channels: int
+    n: int
+    padding: Padding | Margins
+    strides: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+
+
+OTHER_WINDOWS = [
+    Windows((1, 8, 9), (3, 3), 17, 16, Padding.SAME, strides=(2, 2)),
+    Windows((2, 9, 6), (3, 3), 33, 65, Padding.VALID, strides=(2, 2)),
+    Windows((1, 13, 12), (3, 3), 20, 130, Margins(((2, 1), (0, 3))), strides=(2, 2)),
+    Windows((1, 17, 17), (1, 7), 17, 33, Padding.SAME),
+    Windows((2, 17, 9), (7, 1), 20, 16, Padding.SAME),
+    Windows((2, 1, 23), (1, 3), 40, 65, Padding.VALID),
+    Windows((1, 9, 7), (3, 1), 17, 24, Margins(((2, 1), (0, 3)))),
+    Windows((1, 13, 12), (5, 5), 20, 48, Padding.SAME),
+    Windows((1, 8, 11), (2, 4), 33, 17, Padding.VALID),
+    Windows((2, 1, 41), (1, 3), 40, 33, Padding.SAME, dilation=(1, 4)),
+    Windows((1, 15, 14), (3, 3), 17, 40, Padding.SAME, dilation=(2, 3)),
+    Windows((2, 19, 11), (3, 3), 20, 17, Padding.VALID, dilation=(4, 4)),
+    Windows((1, 9, 17), (3, 5), 17, 16, Margins(((2, 5), (0, 3))), dilation=(3, 2)),
+    Windows((1, 7, 9), (3, 3), 17, 16, Padding.SAME, dilation=(6, 12)),
+    Windows((2, 1, 43), (1, 4), 20, 33, Padding.VALID, strides=(1, 2)),
+    Windows((1, 21, 13), (5, 5), 20, 33, Padding.SAME, strides=(2, 2)),
+    Windows((1, 23, 9), (7, 1), 20, 33, Margins(((2, 1), (0, 3))), strides=(2, 1)),
+    Windows((1, 9, 31), (3, 7), 20, 33, Padding.SAME, strides=(1, 3)),
+    Windows((1, 17, 15), (3, 3), 20, 33, Padding.SAME, strides=(2, 1)),
+]
+
+
 @ISAS
-@pytest.mark.parametrize(
-    ("size", "window", "strides", "dilation", "channels", "n", "padding"),
-    [
-        ((1, 8, 9), (3, 3), (2, 2), (1, 1), 17, 16, Padding.SAME),
-        ((2, 9, 6), (3, 3), (2, 2), (1, 1), 33, 65, Padding.VALID),
-        ((1, 13, 12), (3, 3), (2, 2), (1, 1), 20, 130, Margins(((2, 1), (0, 3)))),
-        ((1, 17, 17), (1, 7), (1, 1), (1, 1), 17, 33, Padding.SAME),
-        ((2, 17, 9), (7, 1), (1, 1), (1, 1), 20, 16, Padding.SAME),
-        ((2, 1, 23), (1, 3), (1, 1), (1, 1), 40, 65, Padding.VALID),
-        ((1, 9, 7), (3, 1), (1, 1), (1, 1), 17, 24, Margins(((2, 1), (0, 3)))),
-        ((1, 13, 12), (5, 5), (1, 1), (1, 1), 20, 48, Padding.SAME),
-        ((1, 8, 11), (2, 4), (1, 1), (1, 1), 33, 17, Padding.VALID),
-        ((2, 1, 41), (1, 3), (1, 1), (1, 4), 40, 33, Padding.SAME),
-        ((1, 15, 14), (3, 3), (1, 1), (2, 3), 17, 40, Padding.SAME),
-        ((2, 19, 11), (3, 3), (1, 1), (4, 4), 20, 17, Padding.VALID),
-        ((1, 9, 17), (3, 5), (1, 1), (3, 2), 17, 16, Margins(((2, 5), (0, 3)))),
-        ((1, 7, 9), (3, 3), (1, 1), (6, 12), 17, 16, Padding.SAME),
-        ((2, 1, 43), (1, 4), (1, 2), (1, 1), 20, 33, Padding.VALID),
-        ((1, 21, 13), (5, 5), (2, 2), (1, 1), 20, 33, Padding.SAME),
-        ((1, 23, 9), (7, 1), (2, 1), (1, 1), 20, 33, Margins(((2, 1), (0, 3)))),
-        ((1, 9, 31), (3, 7), (1, 3), (1, 1), 20, 33, Padding.SAME),
-        ((1, 17, 15), (3, 3), (2, 1), (1, 1), 20, 33, Padding.SAME),
-    ],
-)
+@pytest.mark.parametrize("windows", OTHER_WINDOWS)
 @pytest.mark.parametrize("value", [0.0, np.inf])
 def test_winograd_convolutions_with_other_windows_strides_and_dilations_match_their_definition(
-    isa: Isa,
-    taken: list[WinogradF32],
-    size: tuple[int, int, int],
-    window: tuple[int, int],
-    strides: tuple[int, int],
-    dilation: tuple[int, int],
-    channels: int,
-    n: int,
-    padding: Padding | Margins,
-    value: float,
+    isa: Isa, taken: list[WinogradF32], windows: Windows, value: float
 ) -> None:
+    size, window, channels, n, padding, strides, dilation = windows
     x, weights = _numbers(*size, channels), _numbers(n, *window, channels, seed=1)
     x[0, size[1] // 2, 3, 5] += np.float32(value)
     weights[3] = 0

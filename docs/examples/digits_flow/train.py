@@ -55,6 +55,17 @@ def training_flow(weights: dict[str, Array]) -> myelin.Flow:
     return flow
 
 
+def step(batch: myelin.Instance, back: myelin.Instance, update: myelin.Instance) -> None:
+    """Change the weights for a batch: its loss, the gradient, and the optimizer's step."""
+    batch.compute()
+    back.clear()
+    back["gradients/train/primal"] = batch
+    back["gradients/train/d_loss:0"] = 1.0
+    back.compute()
+    update["optimizer/gradients/train"] = back
+    update.compute()
+
+
 def trained(weights: dict[str, Array], images: Array, labels: Array, epochs: int, seed: int) -> dict[str, Array]:
     """The weights after `epochs` passes over the pictures."""
     net = myelin.Compiler(num_threads=1).compile(training_flow(weights))
@@ -68,13 +79,7 @@ def trained(weights: dict[str, Array], images: Array, labels: Array, epochs: int
         for start in range(0, len(images) - BATCH + 1, BATCH):
             chosen = order[start : start + BATCH]
             given[...], wanted[...] = images[chosen], labels[chosen]
-            batch.compute()
-            back.clear()
-            back["gradients/train/primal"] = batch
-            back["gradients/train/d_loss:0"] = 1.0
-            back.compute()
-            update["optimizer/gradients/train"] = back
-            update.compute()
+            step(batch, back, update)
     return {name: np.array(net[f"train/{name}"]) for name in WEIGHTS}
 
 
