@@ -93,12 +93,12 @@ class Execution:
     @property
     def inputs(self) -> Sequence[TensorInfo]:
         """The inputs, with their current shapes."""
-        return self._runner.setup.inputs
+        return self._runner.setup.fit.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
         """The outputs, with their shapes for the current input shapes; None stands for what only a run determines."""
-        return self._runner.setup.outputs
+        return self._runner.setup.fit.outputs
 
     def _made(self, program: Program, changed: Changed, outdated: str = "", stretch: Stretch | None = None) -> Setup:
         """Set up a program to run, for the other lengths of its `stretch` too."""
@@ -142,7 +142,7 @@ class Execution:
     def _reshape(self, wanted: Changed) -> None:
         """Change the shapes of inputs, by position."""
         self._idle()
-        setup, inputs = self._runner.setup, self._runner.setup.inputs
+        setup, inputs = self._runner.setup, self._runner.setup.fit.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
         own = {i: shapes.static(inputs[i].shape) for i in setup.given if self._base.inputs[i].is_open}
@@ -197,12 +197,12 @@ class Execution:
         """
         position = self._input(name)
         array = fitting(self.inputs[position], self._base.inputs[position], array)
-        if array.shape != self._runner.setup.inputs[position].shape:
+        if array.shape != self._runner.setup.fit.inputs[position].shape:
             self._reshape({position: array.shape})
         self._idle()
         setup = self._runner.setup
         if setup.own_outputs:
-            require_apart(f"input {setup.inputs[position].name!r}", array, setup.beside_input(position, array))
+            require_apart(f"input {setup.fit.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
         setup.set_input(position, array)
 
@@ -227,7 +227,7 @@ class Execution:
         An output whose shape is known only at run time cannot have a buffer: read it with `get_output`.
         """
         position = self._output(name)
-        info = self._runner.setup.outputs[position]
+        info = self._runner.setup.fit.outputs[position]
         self._idle()
         require_holds(info, buffer)
         setup = self._runner.setup
@@ -256,7 +256,7 @@ class Execution:
         setup = self._runner.setup
         tensor = setup.frame.tensors[setup.output(position)]
         if tensor.buffer is None or not setup.ran:
-            name = setup.outputs[position].name
+            name = setup.fit.outputs[position].name
             raise ExecutionError(f"output {name!r} has no elements before the first run")
         return tensor.array if position in setup.own_outputs else copied(tensor.array, self._base.outputs[position])
 
@@ -335,7 +335,7 @@ class Execution:
 
     def _give(self, inputs: Inputs) -> None:
         """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""
-        infos = self._runner.setup.inputs
+        infos = self._runner.setup.fit.inputs
         found = {at: fitting(infos[at], self._base.inputs[at], array) for at, array in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})

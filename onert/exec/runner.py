@@ -90,14 +90,6 @@ class Setup(ByIdentity):
     _ends: Sequence[tuple[str, Tensor, TensorInfo]] = field(default=(), init=False)
     """The name, the tensor and the description of each output."""
 
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        return self.fit.inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        return self.fit.outputs
-
     def copies(self, operand: int, array: Array) -> bool:
         """Whether to copy `array` into the bound buffer of an input instead of binding the input to it."""
         small = array.nbytes <= _COPIED and array.dtype != object
@@ -145,7 +137,7 @@ class Setup(ByIdentity):
                 mine = self.own_input(position)
                 np.copyto(mine, array)
                 self.frame.put(operand, mine)
-                run_inputs.append((self.inputs[position].name, operand, mine))
+                run_inputs.append((self.fit.inputs[position].name, operand, mine))
             self.given.add(position)
         self.run_inputs = tuple(run_inputs) if len(run_inputs) == len(arrays) else ()
 
@@ -162,7 +154,7 @@ class Setup(ByIdentity):
         """Take over these inputs, by position, from the previous setup, unless their shapes have changed."""
         same = self.frame is before.frame  # their buffers are in place already
         for i in given:
-            if self.inputs[i].shape == before.inputs[i].shape:
+            if self.fit.inputs[i].shape == before.fit.inputs[i].shape:
                 if not same:
                     self.frame.place(self.input(i), before.frame.tensors[before.input(i)].buffer)
                 self.given.add(i)
@@ -185,17 +177,17 @@ class Setup(ByIdentity):
         for i in self.own_outputs:
             output = self.output(i)
             if (own, output) not in self._pairs or not is_same(array, self.frame.tensors[output].buffer):
-                yield f"output {self.outputs[i].name!r}", self.frame.tensors[output].buffer
+                yield f"output {self.fit.outputs[i].name!r}", self.frame.tensors[output].buffer
 
     def beside_output(self, position: int, buffer: Array) -> Iterator[tuple[str, Any]]:
         """The buffers that an output's must not overlap: other outputs, and inputs that it does not update in place."""
         own = self.output(position)
         for i in self.own_outputs - {position}:
-            yield f"output {self.outputs[i].name!r}", self.frame.tensors[self.output(i)].buffer
+            yield f"output {self.fit.outputs[i].name!r}", self.frame.tensors[self.output(i)].buffer
         for i in self.given:
             placed = self.frame.tensors[self.input(i)].buffer
             if i in self.copied or (self.input(i), own) not in self._pairs or not is_same(buffer, placed):
-                yield f"input {self.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
+                yield f"input {self.fit.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
 
     def results(self, infos: Sequence[TensorInfo]) -> dict[str, Array]:
         """All outputs of the last run by name: the user's buffers, otherwise copies; `infos` are the model's."""
@@ -295,7 +287,7 @@ class Runner:
         """Prepare a run: copy inputs that cannot be used in place. Raises ExecutionError if one is missing."""
         setup = self.setup
         if len(setup.given) != len(setup.frame.routine.subgraph.inputs):
-            missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
+            missing = [repr(info.name) for i, info in enumerate(setup.fit.inputs) if i not in setup.given]
             why = f"; shapes set earlier conflict with newer ones: {setup.outdated}" if setup.outdated else ""
             raise ExecutionError(f"no value is given for input {', '.join(missing)}{why}")
         for source, target in setup.copied.values():

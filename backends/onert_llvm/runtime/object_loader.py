@@ -112,7 +112,7 @@ _ARM_SCALES = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # ADD and LDST{8
 
 
 @frozen(eq=False)
-class _Linked:
+class _Linked(ByIdentity):
     """An image in `memory` at the address `base`, and the addresses and stubs (`slots`) of symbols beyond an object."""
 
     memory: mmap.mmap

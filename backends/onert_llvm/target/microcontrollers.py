@@ -36,9 +36,7 @@ _ARM = {
     "thumbv6m": (ARMV6M, None),
     "thumbv7m": (ARMV7M, None),
     "thumbv8m.base": (ARMV8M_BASE, None),
-    "thumbv7em": (CORTEX_M_SOFT, CORTEX_M),
-    "thumbv8m.main": (CORTEX_M_SOFT, CORTEX_M),
-    "thumbv8.1m.main": (CORTEX_M_SOFT, CORTEX_M),
+    **dict.fromkeys(("thumbv7em", "thumbv8m.main", "thumbv8.1m.main"), (CORTEX_M_SOFT, CORTEX_M)),
 }
 """The architectures whose convention passes floats in integer registers, and in floating-point registers."""
 

@@ -56,28 +56,28 @@ class _Reader:
             type_, flags = type_[1:], VariableFlag.REF
         shape = self._list(f"dimensions of {what}", self._size, 4)
         attributes = self._attributes(what) if self._version >= 6 else ()
-        return Variable(name, type_, shape, int(flags), aliases, attributes, self._value(what), offset)
+        return Variable(name, type_, shape, int(flags), aliases, attributes, self._value(what), offset=offset)
 
     def _operation(self, what: str) -> Operation:
         offset, flags, name = self._at, self._flags(what), self._str(f"the name of {what}")
         what = f"{what} '{name}'"
         type_ = self._str(f"the type of {what}")
         inputs, outputs = self._strs(f"inputs of {what}"), self._strs(f"outputs of {what}")
-        return Operation(name, type_, inputs, outputs, self._attributes(what), flags, offset)
+        return Operation(name, type_, inputs, outputs, self._attributes(what), flags, offset=offset)
 
     def _function(self, what: str) -> Function:
         offset, flags, name = self._at, self._flags(what), self._str(f"the name of {what}")
-        return Function(name, self._strs(f"operations of {what} '{name}'"), flags, offset)
+        return Function(name, self._strs(f"operations of {what} '{name}'"), flags, offset=offset)
 
     def _connector(self, what: str) -> Connector:
         offset, flags, name = self._at, self._flags(what), self._str(f"the name of {what}")
-        return Connector(name, self._strs(f"links of {what} '{name}'"), flags, offset)
+        return Connector(name, self._strs(f"links of {what} '{name}'"), flags, offset=offset)
 
     def _blob(self, what: str) -> Blob:
         offset, flags, name = self._at, self._flags(what), self._str(f"the name of {what}")
         what = f"{what} '{name}'"
         type_, attributes = self._str(f"the type of {what}"), self._attributes(what)
-        return Blob(name, type_, attributes, self._value(what), flags, offset)
+        return Blob(name, type_, attributes, self._value(what), flags, offset=offset)
 
     # ---- parts of records
 

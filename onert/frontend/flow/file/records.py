@@ -52,12 +52,19 @@ def last(attributes: Attributes, name: str) -> str | None:
 
 
 @frozen
-class Variable(Value):
+class _Record(Value):
+    """What a flow file lists; `offset` is its position in the file, which is ignored by equality."""
+
+    offset: int = field(default=0, eq=False, repr=False, kw_only=True)
+
+
+@frozen
+class Variable(_Record):
     """A tensor, which is a constant if it has data.
 
     `type` is the text in the file, without the `&` that marks a reference in files before version 5: the flag replaces
     it. In later files, a `&` may be present in addition to or instead of the flag, and stays in the text. A size of -1
-    is unknown. `offset` is the record's position in the file; it is ignored by equality.
+    is unknown.
     """
 
     name: str
@@ -67,7 +74,6 @@ class Variable(Value):
     aliases: tuple[str, ...] = ()
     attributes: Attributes = ()
     data: bytes | memoryview = field(default=b"", repr=False)
-    offset: int = field(default=0, eq=False, repr=False)
 
     @property
     def element_type(self) -> str:
@@ -83,7 +89,7 @@ class Variable(Value):
 
 
 @frozen
-class Operation(Value):
+class Operation(_Record):
     """An operation: the name of its type, and its operands as names or aliases of variables."""
 
     name: str
@@ -92,34 +98,31 @@ class Operation(Value):
     outputs: tuple[str, ...] = ()
     attributes: Attributes = ()
     flags: int = 0
-    offset: int = field(default=0, eq=False, repr=False)
 
     def attribute(self, name: str) -> str | None:
         return last(self.attributes, name)
 
 
 @frozen
-class Function(Value):
+class Function(_Record):
     """A set of operations, by name, that are computed together."""
 
     name: str
     operations: tuple[str, ...] = ()
     flags: int = 0
-    offset: int = field(default=0, eq=False, repr=False)
 
 
 @frozen
-class Connector(Value):
+class Connector(_Record):
     """Variables, by name or alias, whose tensors share a format and may share memory through references."""
 
     name: str
     links: tuple[str, ...] = ()
     flags: int = 0
-    offset: int = field(default=0, eq=False, repr=False)
 
 
 @frozen
-class Blob(Value):
+class Blob(_Record):
     """Data that no operation reads."""
 
     name: str
@@ -127,7 +130,6 @@ class Blob(Value):
     attributes: Attributes = ()
     data: bytes | memoryview = field(default=b"", repr=False)
     flags: int = 0
-    offset: int = field(default=0, eq=False, repr=False)
 
 
 @frozen
