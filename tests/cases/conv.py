@@ -65,7 +65,7 @@ def _stored(
     wanted: list[Any],
     result: Quantization,
 ) -> Case:
-    """Integers over their whole range; filters have a scale by channel, or a zero point if they are unsigned."""
+    """A picture of integers over their whole range; filters have scales by channel, or a zero point if unsigned."""
     axis, long, signed = 3 if isinstance(op, DepthwiseConv2D) else 0, dtype is DType.INT16, dtype is not DType.UINT8
     image = spread(x, *dtype.limits, 9973 if long else 37).astype(dtype.numpy)
     filters = spread(weight, -127, 127, 101).astype(np.int8) if signed else spread(weight, 0, 255, 101).astype(np.uint8)
@@ -74,7 +74,7 @@ def _stored(
     given = scaled(0.0005) if long else scaled(0.05, 3 if signed else 120)
     scales = by_channel(count, axis) if signed else scaled(0.02, 131)
     q = (given, scales, scaled(1e-5 if long else 0.001))
-    expected = np.array(wanted, dtype.numpy)
+    expected = np.array([wanted], dtype.numpy)
     return Case(name, op, (image, filters, bias), (expected,), q, (result,), constant=(1, 2))
 
 
@@ -116,7 +116,7 @@ CASES = [
         DType.INT8,
         (1, 4, 3, 2),
         (3, 3, 3, 2),
-        [[[[-20, -20, -20], [-15, -20, 62]], [[-20, -20, -20], [3, -20, 84]]]],
+        [[[-20, -20, -20], [-15, -20, 62]], [[-20, -20, -20], [3, -20, 84]]],
         scaled(0.2, -20),
     ),
     _stored(
@@ -125,7 +125,7 @@ CASES = [
         DType.UINT8,
         (1, 3, 3, 2),
         (2, 2, 2, 2),
-        [[[[120, 169], [102, 133]], [[110, 2], [104, 128]]]],
+        [[[120, 169], [102, 133]], [[110, 2], [104, 128]]],
         scaled(0.3, 110),
     ),
     Case(
@@ -157,7 +157,7 @@ CASES = [
         DType.INT16,
         (1, 2, 3, 2),
         (2, 2, 2, 2),
-        [[[[2486, 13147], [228, 6822]]]],
+        [[[2486, 13147], [228, 6822]]],
         scaled(0.002),
     ),
     Case(
@@ -218,10 +218,8 @@ CASES = [
         (1, 4, 3, 2),
         (1, 3, 3, 4),
         [
-            [
-                [[-80, -1, 60, -93], [59, -34, -53, -43], [-4, -27, -28, -42]],
-                [[31, -15, -120, 83], [-66, -53, 53, -34], [39, -75, -30, -61]],
-            ]
+            [[-80, -1, 60, -93], [59, -34, -53, -43], [-4, -27, -28, -42]],
+            [[31, -15, -120, 83], [-66, -53, 53, -34], [39, -75, -30, -61]],
         ],
         scaled(0.2, -20),
     ),
@@ -231,13 +229,7 @@ CASES = [
         DType.UINT8,
         (1, 3, 3, 2),
         (1, 2, 2, 2),
-        [
-            [
-                [[191, 43], [140, 68], [87, 118]],
-                [[37, 182], [153, 56], [106, 103]],
-                [[20, 126], [166, 122], [132, 110]],
-            ]
-        ],
+        [[[191, 43], [140, 68], [87, 118]], [[37, 182], [153, 56], [106, 103]], [[20, 126], [166, 122], [132, 110]]],
         scaled(0.2, 110),
     ),
     _stored(
@@ -246,7 +238,7 @@ CASES = [
         DType.INT16,
         (1, 2, 3, 2),
         (1, 2, 2, 2),
-        [[[[21398, -21463], [8105, -10054]]]],
+        [[[21398, -21463], [8105, -10054]]],
         scaled(0.001),
     ),
     _dynamic(

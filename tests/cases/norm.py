@@ -91,21 +91,12 @@ CASES = [
     ),
     _stored("int8 softmax in another scale", Softmax(), np.int8([[0, 0]]), [[50, 50]], scaled(0.1), scaled(0.01)),
     Case("log softmax", LogSoftmax(), (_X,), (np.log(_exponential(_X, 1)).astype(np.float32),)),
-    _stored(
-        "int8 log softmax",
-        LogSoftmax(),
-        _I8,
-        [[-24, 6, 35, 65, 95, 124], [126, -49, -19, 10, 40, 70]],
-        scaled(0.05, 3),
-        scaled(1 / 16, 127),
-    ),
-    _stored(
-        "uint8 log softmax",
-        LogSoftmax(),
-        _U8,
-        [[104, 134, 163, 193, 223, 252], [254, 79, 109, 138, 168, 198]],
-        scaled(0.05, 3),
-        scaled(1 / 16, 255),
+    *(
+        _stored(f"{x.dtype} log softmax", LogSoftmax(), x, wanted, scaled(0.05, 3), scaled(1 / 16, zero))
+        for x, wanted, zero in (
+            (_I8, [[-24, 6, 35, 65, 95, 124], [126, -49, -19, 10, 40, 70]], 127),
+            (_U8, [[104, 134, 163, 193, 223, 252], [254, 79, 109, 138, 168, 198]], 255),
+        )
     ),
     Case(
         "unit vectors",
@@ -113,21 +104,12 @@ CASES = [
         (np.float32([[3, 4], [0, 0], [-5, 0]]),),
         (np.float32([[0.6, 0.8], [0, 0], [-1, 0]]),),
     ),
-    _stored(
-        "int8 unit vectors",
-        L2Normalization(),
-        _I8,
-        [[-93, -66, -40, -14, 12, 38], [61, -86, -61, -36, -11, 13]],
-        scaled(0.05, 3),
-        scaled(1 / 128),
-    ),
-    _stored(
-        "uint8 unit vectors",
-        L2Normalization(),
-        _U8,
-        [[46, 76, 107, 137, 167, 198], [216, 58, 85, 111, 138, 165]],
-        scaled(0.05, 100),
-        scaled(1 / 128, 128),
+    *(
+        _stored(f"{x.dtype} unit vectors", L2Normalization(), x, wanted, scaled(0.05, zero), scaled(1 / 128, middle))
+        for x, wanted, zero, middle in (
+            (_I8, [[-93, -66, -40, -14, 12, 38], [61, -86, -61, -36, -11, 13]], 3, 0),
+            (_U8, [[46, 76, 107, 137, 167, 198], [216, 58, 85, 111, 138, 165]], 100, 128),
+        )
     ),
     _stored(
         "int8 unit vectors in another scale", L2Normalization(), np.int8([[3, 4]]), [[6, 8]], scaled(0.3), scaled(0.1)
