@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -11,6 +13,14 @@ from onert_llvm.irbuilder.math import ceil, floor
 
 MOST_SAMPLES = 1 << 12
 """The most samples of a cell along one side: a region that needs more is rejected."""
+
+
+class _Side(NamedTuple):
+    """A side of a region, in pixels: its start, its length, and the number of samples along each cell."""
+
+    start: Val
+    length: Val
+    samples: Val
 
 
 @frozen
@@ -52,7 +62,8 @@ class AlignRegions(Value):
             self._clear(k, task, region, some)
             with k.either(good) as (whole, broken):
                 with whole, k.when(some):
-                    self._samples(k, task, region, picture, (top, left), (high, wide), (counts[0], counts[1]))
+                    sides = _Side(top, high, counts[0]), _Side(left, wide, counts[1])
+                    self._samples(k, task, region, picture, sides)
                 with broken:
                     task.report(region)
 
@@ -64,24 +75,16 @@ class AlignRegions(Value):
         with k.loop(size) as at:
             out[at].store(start)
 
-    def _samples(
-        self,
-        k: Kernel,
-        task: Task,
-        region: Val,
-        picture: Val,
-        starts: tuple[Val, Val],
-        sides: tuple[Val, Val],
-        counts: tuple[Val, Val],
-    ) -> None:
+    def _samples(self, k: Kernel, task: Task, region: Val, picture: Val, sides: tuple[_Side, _Side]) -> None:
         cells, sizes = (self.rows, self.columns), [task.i64(name) for name in ("height", "width")]
         plane = sizes[0] * sizes[1]
-        share = k.const(F64, 1.0) / (counts[0] * counts[1])
+        share = k.const(F64, 1.0) / (sides[0].samples * sides[1].samples)
 
         def beside(axis: int, cell: Val, sample: Val) -> list[tuple[Val, Val]]:
             """The two pixels beside a sample along a side, with weights; more than a pixel outside, these are 0."""
-            within = (sample.cast(F64) + 0.5) / counts[axis]
-            at = starts[axis] + (cell.cast(F64) + within) * sides[axis] / float(cells[axis])
+            start, length, samples = sides[axis]
+            within = (sample.cast(F64) + 0.5) / samples
+            at = start + (cell.cast(F64) + within) * length / float(cells[axis])
             size = sizes[axis].cast(F64)
             kept, inside = (at >= -1.0) & (at <= size), at.max(0.0).min(size - 1.0)
             low = floor(k, inside)
@@ -89,9 +92,9 @@ class AlignRegions(Value):
             both = ((first, far.like(1.0) - far), ((first + 1).min(sizes[axis] - 1), far))
             return [(pixel, kept.select(part, 0.0)) for pixel, part in both]
 
-        with k.loop(self.rows) as row, k.loop(counts[0].cast(I64)) as line:
+        with k.loop(self.rows) as row, k.loop(sides[0].samples.cast(I64)) as line:
             down = beside(0, row, line)
-            with k.loop(self.columns) as column, k.loop(counts[1].cast(I64)) as step:
+            with k.loop(self.columns) as column, k.loop(sides[1].samples.cast(I64)) as step:
                 taps = [(y * sizes[1] + x, a * b) for y, a in down for x, b in beside(1, column, step)]
                 if not self.largest:
                     taps = [(at, part * share) for at, part in taps]
