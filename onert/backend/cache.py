@@ -33,7 +33,7 @@ from onert.ir.value import Value
 
 MAGIC = b"onert cache 4\n\0\0"
 HEADER = 64
-DEFAULT_LIMIT = 512 << 20
+DEFAULT_LIMIT = 2 << 30
 _LIMITS = "limits"
 """The name of the file with a directory's limits."""
 _FIELDS = struct.Struct("<QII")
@@ -261,6 +261,14 @@ class Cache(Value):
         with contextlib.suppress(OSError):  # a read-only cache works too
             os.utime(path)
         return payload
+
+    def has(self, key: str) -> bool:
+        """Whether there is an entry, which counts as used now."""
+        try:
+            os.utime(self._path(key))
+        except OSError:
+            return False
+        return True
 
     def store(self, key: str, *payload: bytes | memoryview, label: str = "") -> bool:
         """Store the pieces of a payload in order. Returns False if the directory is another user's or cannot be written

@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     limiting = commands.add_parser(
         "limit", help="show the limits of the cache; --size and --age set them, for every process"
     )
-    option(limiting, "--size BYTES", "total size of all entries: 256M, 2G (default 512M)")
+    option(limiting, "--size BYTES", "total size of all entries: 256M, 2G (default 2G)")
     option(limiting, "--age TIME", "how long an unused entry is kept: 12h, 30d, any (default any)")
     shipping = commands.add_parser(
         "ship", help="generate the kernels of models and store them beside this package, so that first runs are faster"

@@ -225,7 +225,7 @@ def test_limits_can_be_set_in_python_and_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "new"))
-    assert onert.cache.limits() == Limits(512 << 20, None)
+    assert onert.cache.limits() == Limits(2 << 30, None)
     assert main(["limit", "--size", "64M", "--age", "30d"]) == 0
     assert capsys.readouterr().out == f"at most 64.0 MiB, unused for at most 30d, in {tmp_path / 'new'}\n"
     assert onert.cache.limits() == Limits(64 << 20, 30 * 86400.0)

@@ -121,6 +121,23 @@ def test_a_table_is_read_from_its_place_in_an_onnx_file(
     assert len(reads) == 1  # both forms are the elements themselves
 
 
+def test_a_table_that_was_overwritten_after_its_file_was_loaded_is_not_read(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+    table = np.random.default_rng(1).normal(size=(20000, 20)).astype(np.float32)
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (int64[3] i) => (float[3, 20] y) { y = Gather (t, i) }'
+    model, path = onnx.parser.parse_model(text), tmp_path / "m.onnx"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(table, "t"))
+    onnx.save(model, path)
+    compiled(onert.load(path))
+    program = compiled(onert.load(path))
+    content = bytearray(path.read_bytes())
+    at = content.index(table[7].tobytes())
+    content[at : at + 80] = bytes(80)
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="written to after it was loaded"):
+        onert.Execution(program).run([np.array([5, 0, 7])])
+
+
 def test_a_file_with_a_cached_program_can_be_compiled_with_other_options(reads: Reads) -> None:
     expected = outputs(compiled(onert.load(FILE)))
     assert reads.count == 1

@@ -259,9 +259,9 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
         patch.setattr(programs, "WORTH_CACHING", 0.0)
         found: list[Document] = []
 
-        def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, parts: Any = ()) -> Any:
+        def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, *more: Any) -> Any:
             found.append(Document(bytes(content), list(buffers), records))
-            return decode(content, buffers, records, parts)
+            return decode(content, buffers, records, *more)
 
         patch.setattr(cached, "decode", seen)
         for _ in range(2):

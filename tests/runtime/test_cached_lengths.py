@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from compiler.cached import Cached, caching
 from length_models import LENGTHS, MODELS, opened, weights
 
 import onert
-from onert.backend.cache import default_directory
+from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
+from onert.compiler.program_cache import encoding
+from onert.compiler.program_cache.shared_arrays import SharedArrays
 from onert.ir import Package, Subgraphs
 from onert.ir.symbolic import functions
 
@@ -45,7 +48,10 @@ def test_a_cached_program_serves_other_lengths_with_the_same_results(
     shapes: Callable[[int], list[tuple[int, ...]]],
     threads: int,
     cached: Cached,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if threads > 1:
+        monkeypatch.setattr(encoding, "APART_BYTES", 64)
     package = opened(model())
     first = _run(package, threads)
     for n in FIRST:
@@ -76,24 +82,74 @@ def test_a_program_shows_the_shapes_it_runs_for_after_another_process_compiled_i
         assert [i.shape for i in other.outputs] == [i.shape for i in other.program.outputs]
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[:-9], lambda raw: raw[:200] + b"?" + raw[201:], lambda raw: b""])
+def _shortened(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _changed(path: Path) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(raw[:200] + b"?" + raw[201:])
+
+
+@pytest.mark.parametrize("only", ["program", "array", ""], ids=["programs", "arrays", "all"])
+@pytest.mark.parametrize("damage", [_shortened, _changed, Path.unlink])
 def test_a_damaged_program_is_compiled_again(
-    damage: Callable[[bytes], bytes], cached: Cached, request: pytest.FixtureRequest
+    damage: Callable[[Path], None],
+    only: str,
+    cached: Cached,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(encoding, "APART_BYTES", 64)
     cached.empty(request.node.name)
     model, shapes = next(row[1:] for row in MODELS if row[0] == "attention")
     package = opened(model())
     first, given = _run(package, 1), [_given(shapes(n)) for n in FIRST]
     expected = list(map(first.run, given))
     WRITERS.finish()
+    kinds = {entry.key: entry.kind for entry in onert.cache.entries()}
+    assert {"program", "array"} <= set(kinds.values())
     for path in default_directory(os.environ).iterdir():
-        path.write_bytes(damage(path.read_bytes()))
+        if kinds.get(path.stem, "").startswith(only):
+            damage(path)
     cached.count = 0
     other = _run(package, 1)
     for arrays, results in zip(given, expected, strict=True):
         for name, found in other.run(arrays).items():
             np.testing.assert_array_equal(found, results[name])
     assert cached.count == 1
+
+
+def test_programs_share_large_arrays_on_disk_and_in_memory(
+    cached: Cached, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "APART_BYTES", 64)
+    cached.empty(request.node.name)
+    model, shapes = next(row[1:] for row in MODELS if row[0] == "pooled")
+    package = opened(model())
+    first = _run(package, 1)
+    for n in (*FIRST, 100):
+        first.run(_given(shapes(n)))
+    WRITERS.finish()
+    kinds = [entry.kind for entry in onert.cache.entries()]
+    assert kinds.count("program") == 3  # the first, and two for many lengths
+    other = _run(package, 1)
+    given = [_given(shapes(n)) for n in (6, 101)]
+    programs = [other._base.reuse(tuple(x.shape for x in each.values())) for each in given]
+    small, large = ({a.ctypes.data for a in _constants(program)} for program in programs)
+    assert small & large
+
+
+def _constants(program: onert.Program) -> list[Any]:
+    kernels: list[Any] = [step.kernel for step in program.main.steps]
+    return [array for kernel in kernels for array in kernel.lowered.constants]
+
+
+@pytest.mark.parametrize("name", ["", "../secret", "0" * 64, "g" * 64, "0" * 63])
+def test_only_arrays_in_the_cache_are_read_by_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"x" * 100)
+    with pytest.raises(LookupError):
+        SharedArrays(Cache(tmp_path / "cache")).fetch(name)
 
 
 def test_each_program_that_serves_many_lengths_is_found(cached: Cached) -> None:

@@ -34,10 +34,25 @@ class Numbered(Protocol):
     def __getitem__(self, at: int) -> object: ...
 
 
-def decode(document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered = ()) -> Any:
-    """The value of a document. Arrays are views of the buffers. Raises DecodeError if the document is invalid."""
+Fetch = Callable[[str], memoryview]
+"""Returns the elements of an array that are stored apart; raises LookupError if they are not there."""
+
+
+def _fetch_nothing(name: str) -> memoryview:
+    raise LookupError(f"the elements {name!r} of an array are not in the document")
+
+
+def decode(
+    document: memoryview,
+    buffers: Sequence[memoryview],
+    records: Records,
+    parts: Numbered = (),
+    fetch: Fetch = _fetch_nothing,
+) -> Any:
+    """The value of a document. Arrays are views of the buffers, and of elements stored apart; those of constants are
+    fetched when they are first used. Raises DecodeError if the document is invalid."""
     try:
-        return _Decoder(document, buffers, records, parts).value()
+        return _Decoder(document, buffers, records, parts, fetch).value()
     except _INVALID as error:
         raise DecodeError(f"the document cannot be read: {error}") from error
 
@@ -49,11 +64,14 @@ _INVALID = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError,
 class _Decoder:
     """The parts of a document, consumed in order as groups need them."""
 
-    def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
+    def __init__(
+        self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered, fetch: Fetch
+    ) -> None:
         self._document = document
         self._buffers = buffers
         self._records = records
         self._parts = parts
+        self._fetch = fetch
         self._at = HEAD.size
         groups, names, text, references, integers = HEAD.unpack_from(document)
         self._groups: list[list[int]] = self._array(GROUP.size * groups, "<i8").reshape(-1, 3).tolist()
@@ -101,6 +119,10 @@ class _Decoder:
         rows = list(zip(*columns, strict=True)) if columns else [()]
         if kind == "tuple":
             return rows
+        if kind == "apart":
+            return [_filled(dtype, shape, self._fetch(name)) for dtype, shape, name in rows]
+        if kind == "constant apart":
+            return [Constant(_Apart(dtype, shape, name, self._fetch)) for dtype, shape, name in rows]
         build = _BUILDERS.get(kind)
         if build is not None:
             return [build(*row) for row in rows]
@@ -133,7 +155,8 @@ class _Decoder:
 
     def later(self, count: int) -> list[_LazyOperations]:
         """Documents in buffers, decoded on demand."""
-        return [_LazyOperations(each, self._buffers, self._records, self._parts) for each in self.elements(count)]
+        source = self._buffers, self._records, self._parts, self._fetch
+        return [_LazyOperations(each, *source) for each in self.elements(count)]
 
     def integers(self, count: int) -> list[int]:
         return _exactly(self._integers, count)
@@ -173,8 +196,10 @@ class _Decoder:
 class _LazyOperations:
     """The operations of a subgraph, in a document of their own."""
 
-    def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
-        self._source = document, buffers, records, parts
+    def __init__(
+        self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered, fetch: Fetch
+    ) -> None:
+        self._source = document, buffers, records, parts, fetch
 
     def __call__(self) -> tuple[Operation, ...]:
         """Decode the operations. Raises CompileError if the document is invalid; the program still runs then."""
@@ -185,6 +210,23 @@ class _LazyOperations:
         if not isinstance(found, tuple) or not all(isinstance(each, Operation) for each in found):
             raise CompileError("the operations of a program in the cache cannot be read: they are not operations")
         return found
+
+
+class _Apart:
+    """The array of a constant, whose elements are fetched when it is first used."""
+
+    def __init__(self, dtype: Any, shape: Any, name: Any, fetch: Fetch) -> None:
+        if not (isinstance(dtype, np.dtype) and isinstance(shape, tuple) and isinstance(name, str)):
+            raise TypeError("a constant stored apart has other fields than its type, its shape and a name")
+        self._fields = dtype, shape, name, fetch
+
+    def __call__(self) -> Array:
+        """The array. Raises CompileError if its elements are no longer there; the program still runs then."""
+        dtype, shape, name, fetch = self._fields
+        try:
+            return _filled(dtype, shape, fetch(name))
+        except _INVALID as error:
+            raise CompileError(f"a constant of a program in the cache cannot be read: {error}") from error
 
 
 def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:

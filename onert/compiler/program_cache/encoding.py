@@ -12,13 +12,14 @@ group is decoded with one pass over each field. A document consists of
 
 each on an 8-byte boundary. Nodes 0 to 2 are None, False and True; the last node is the value. The elements of arrays
 and the content of bytes are in buffers beside the document, which nodes refer to by number. So are the operations of a
-subgraph that can be run without them: they form a document of their own, which is decoded on demand.
+subgraph that can be run without them: they form a document of their own, which is decoded on demand. The elements of
+large arrays may be stored apart, where documents that contain equal ones share them; nodes refer to these by a name.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
 from typing import Any
@@ -41,6 +42,12 @@ GROUP = struct.Struct("<3q")
 _FEW = 256
 """Up to this many numbers are stored in the document, more in a buffer."""
 
+APART_BYTES = 1 << 18
+"""Arrays of at least this many bytes are stored apart, if there is a place."""
+
+Apart = Callable[[memoryview], str]
+"""Stores the elements of an array, and returns their name."""
+
 _Key = tuple[str, Any]
 
 
@@ -49,35 +56,32 @@ class EncodeError(Exception):
 
 
 def encode(
-    value: object, records: Records, parts: Mapping[int, int] | None = None
+    value: object, records: Records, parts: Mapping[int, int] | None = None, apart: Apart | None = None
 ) -> tuple[bytes, list[bytes | memoryview]]:
     """The document of a value and its buffers, identical in every process.
 
-    Objects whose identity is in `parts` are represented by their number there. Raises EncodeError if the value cannot
-    be encoded.
+    Objects whose identity is in `parts` are represented by their number there, and large arrays by the name that
+    `apart` gives them, if there is one. Raises EncodeError if the value cannot be encoded.
     """
-    buffers: list[bytes | memoryview] = []
+    encoder = _Encoder(records, {} if parts is None else parts, [], apart)
     try:
-        return _document(value, records, {} if parts is None else parts, buffers), buffers
+        return encoder.document(encoder.node(value)), encoder.buffers
     except RecursionError as error:
         raise EncodeError("the value is nested too deeply") from error
     except TypeError as error:  # a set with members that cannot be sorted, a class whose constructor lacks a field
         raise EncodeError(str(error)) from error
 
 
-def _document(value: object, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> bytes:
-    """The document of a value; its buffers are appended to `buffers`."""
-    encoder = _Encoder(records, parts, buffers)
-    return encoder.document(encoder.node(value))
-
-
 class _Encoder:
     """Nodes by content, in order of first occurrence, each with its level, which is above those it refers to."""
 
-    def __init__(self, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> None:
-        self._buffers = buffers
+    def __init__(
+        self, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview], apart: Apart | None
+    ) -> None:
+        self.buffers = buffers
         self._records = records
         self._parts = parts
+        self._apart = apart
         self._nodes: dict[_Key, int] = {("fixed", value): at for at, value in enumerate(FIXED)}
         self._levels = [0] * len(FIXED)
         self._node_of: dict[int, int] = {}
@@ -115,7 +119,10 @@ class _Encoder:
         if kind is frozenset:
             return self._composite("set", [self.node(each) for each in sorted(value)])
         if kind is Constant:
-            return self._composite("constant", [self.node(np.asarray(value.array))])
+            array = np.asarray(value.array)
+            if self._is_apart(array):
+                return self._composite("constant apart", self._named(array))
+            return self._composite("constant", [self.node(array)])
         if kind is Numbers:
             stored = tuple(value.stored.tolist()) if len(value.stored) <= _FEW else value.stored
             return self._composite("numbers", [self.node(stored), self.node(value.length)])
@@ -148,7 +155,8 @@ class _Encoder:
 
     def _separate_document(self, value: Any) -> int:
         """A value in a document of its own."""
-        return self._buffer("later", _document(value, self._records, self._parts, self._buffers))
+        encoder = _Encoder(self._records, self._parts, self.buffers, self._apart)
+        return self._buffer("later", encoder.document(encoder.node(value)))
 
     def _int(self, value: int) -> int:
         if -(1 << 63) <= value < 1 << 63:
@@ -168,15 +176,24 @@ class _Encoder:
         return self._composite("tuple", [self.node(each) for each in value])
 
     def _buffer(self, kind: str, value: bytes | memoryview) -> int:
-        self._buffers.append(value)
-        return self._leaf(kind, len(self._buffers) - 1)
+        self.buffers.append(value)
+        return self._leaf(kind, len(self.buffers) - 1)
+
+    def _is_apart(self, value: Array) -> bool:
+        return self._apart is not None and value.dtype != object and value.nbytes >= APART_BYTES
+
+    def _named(self, value: Array) -> list[int]:
+        """An array whose elements are stored apart: its element type, its shape, and the name of the elements."""
+        assert self._apart is not None
+        return [self.node(value.dtype), self.node(value.shape), self.node(self._apart(_elements(value)))]
 
     def _array(self, value: Array) -> int:
+        if self._is_apart(value):
+            return self._composite("apart", self._named(value))
         shape = self.node(value.shape)
         if value.dtype == object:
             return self._composite("objects", [shape, self.node(tuple(value.reshape(-1).tolist()))])
-        raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return self._composite("array", [self.node(value.dtype), shape, self._buffer("elements", raw.data)])
+        return self._composite("array", [self.node(value.dtype), shape, self._buffer("elements", _elements(value))])
 
     def _leaf(self, kind: str, value: Hashable) -> int:
         return self._add((kind, value), 0)
@@ -206,6 +223,11 @@ class _Encoder:
                 writer.records(kind, width, [[number[each] for each in node] for node in nodes])
         writer.records("root", 1, [[number[root]]])
         return writer.document()
+
+
+def _elements(array: Array) -> memoryview:
+    """The bytes of an array's elements, in order."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _text(dtype: np.dtype[Any]) -> str:

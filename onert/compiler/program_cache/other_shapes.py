@@ -47,7 +47,7 @@ class Source(ByIdentity):
             options = options.choose(input_shapes={**options.input_shapes, **shapes})
         if options.tune is not None and (shapes or variant):
             options = options.choose(tune=0.0)  # only the first program is tuned
-        return program_entry(self.package, options, self.backends, variant)
+        return program_entry(self.package, options, self.backends, variant, shares=bool(shapes or variant))
 
 
 class OtherShapes:

@@ -34,9 +34,10 @@ from onert.ir.value import ByIdentity
 
 from . import key as keys
 from .decoding import DecodeError, decode
-from .encoding import EncodeError, encode
+from .encoding import Apart, EncodeError, encode
 from .parts import LazyParts, Parts
 from .records import Records
+from .shared_arrays import SharedArrays
 
 Prefetched = tuple[str, Task[memoryview | None]]
 """The key of an entry, and the task that reads its payload."""
@@ -56,7 +57,8 @@ class ProgramEntry(ByIdentity):
     package that `is_new` was unknown when it was read. It is not looked up before this process's key components are
     known, since computing them takes tens of milliseconds if nothing is cached. `extra_keys` has the keys of further
     entries to store with the program: all are empty, except that the last holds the program's key and size for
-    `prefetch`. `label` describes the program to people who inspect the cache.
+    `prefetch`. `label` describes the program to people who inspect the cache. A program that `shares` has its large
+    arrays in entries of their own, because other programs of the package probably have the same.
     """
 
     cache: Cache
@@ -68,6 +70,7 @@ class ProgramEntry(ByIdentity):
     extra_keys: Callable[[], Iterable[str]] = tuple
     label: Callable[[], str] = str
     is_new: bool = False
+    shares: bool = False
 
     def load(self, prefetched: Prefetched | None = None) -> Stored | None:
         """The cached program, without a `specialize` function; None on a miss. An unusable entry is removed. If the
@@ -79,10 +82,14 @@ class ProgramEntry(ByIdentity):
         if payload is None:
             return None
         try:
-            return revived(payload, self.records, self.parts, self.backends)
+            return revived(payload, self.records, self.parts, self.backends, self._arrays)
         except UNUSABLE:
             self.cache.remove([self.key()])
             return None
+
+    @property
+    def _arrays(self) -> SharedArrays:
+        return SharedArrays(self.cache)
 
     def _payload(self, prefetched: Prefetched | None) -> memoryview | None:
         key = self.key()
@@ -107,7 +114,7 @@ class ProgramEntry(ByIdentity):
         try:
             self.parts.check()
             value = without_kernels(program), kernels, stretch, stored.cut_shapes
-            pieces = pack(value, self.records, self.parts)
+            pieces = pack(value, self.records, self.parts, self._arrays.store if self.shares else None)
         except EncodeError:
             return
         digesting.run()  # does nothing if a thread has begun it
@@ -135,10 +142,16 @@ UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, Attribu
 """The exceptions that `revived` raises for damaged data."""
 
 
-def revived(payload: memoryview, records: Records, parts: Parts, backends: Mapping[str, Backend]) -> Stored:
+def revived(
+    payload: memoryview,
+    records: Records,
+    parts: Parts,
+    backends: Mapping[str, Backend],
+    arrays: SharedArrays | None = None,
+) -> Stored:
     """The program in a payload, with the kernels that its backends, by name, make of theirs. It has no `specialize`
     function."""
-    program, kernels, kept_stretch, cut_shapes = unpack(payload, records, parts)
+    program, kernels, kept_stretch, cut_shapes = unpack(payload, records, parts, arrays)
 
     def routine(data: Routine, kernels: Sequence[Any]) -> Routine:
         pairs = zip(data.steps, kernels, strict=True)
@@ -171,10 +184,10 @@ def without_kernels(program: Program) -> Program:
 
 
 def program_entry(
-    package: Package, options: Options, backends: Sequence[Backend], variant: str = ""
+    package: Package, options: Options, backends: Sequence[Backend], variant: str = "", shares: bool = False
 ) -> ProgramEntry | None:
-    """The cache entry of a package's program, or of another one by the name of its `variant`; None if it is not
-    cacheable.
+    """The cache entry of a package's program, or of another one by the name of its `variant`, which `shares` arrays;
+    None if it is not cacheable.
 
     That is the case if a backend has no fingerprint, and if compilation depends on measured times or extensions, or
     writes dot files.
@@ -190,7 +203,9 @@ def program_entry(
         key = cache(lambda: keys.key_of({**(found() or {}), "digest": keys.content_digest(content)}))
         is_new, is_part = content.known is False, variant.startswith(PART)
         extra_keys: Callable[[], Iterable[str]] = tuple if is_part else partial(keys.well_formed, content)
-        return ProgramEntry(cache_, outline, key, LazyParts(content), by_name, records, extra_keys, label, is_new)
+        return ProgramEntry(
+            cache_, outline, key, LazyParts(content), by_name, records, extra_keys, label, is_new, shares
+        )
     constants = keys.constants_of(package.models)
     try:
         components = keys.components(package, options, backends, constants, variant)
@@ -201,7 +216,9 @@ def program_entry(
     outline = cache(lambda: keys.key_of(components))
     key = cache(lambda: keys.key_of({**components, "elements": keys.elements(constants)}))
     operands = (part for operand in keys.operands_of(package.models) for part in (operand.type, operand))
-    return ProgramEntry(cache_, outline, key, Parts((*constants, *operands)), by_name, records, label=label)
+    return ProgramEntry(
+        cache_, outline, key, Parts((*constants, *operands)), by_name, records, label=label, shares=shares
+    )
 
 
 def is_cached(package: Package) -> bool:
@@ -248,11 +265,11 @@ _MOST_PREFETCHED = 1 << 26
 # ---- payloads: a document and its buffers
 
 
-def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
+def pack(value: object, records: Records, parts: Parts, apart: Apart | None = None) -> list[bytes | memoryview]:
     """The sizes of the document, of every buffer and of the places of constants, followed by these, each aligned to a
     cache line."""
     used = _Used(parts.numbers())
-    document, buffers = encode(value, records, used)
+    document, buffers = encode(value, records, used, apart)
     places, _ = encode(parts.places(sorted(used.seen)), records)
     pieces = [document, *buffers, places]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *map(len, pieces))
@@ -272,7 +289,9 @@ class _Used(dict[int, int]):
         return found
 
 
-def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]], Any, Any]:
+def unpack(
+    payload: memoryview, records: Records, parts: Parts, arrays: SharedArrays | None = None
+) -> tuple[Program, Sequence[Sequence[Any]], Any, Any]:
     """The program, its backends' kernel data, its stretch as data, and the input shapes for which its entry was cut.
 
     Raises DecodeError if the payload has something else.
@@ -286,7 +305,7 @@ def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program
     if starts[-1] != len(payload) or count < 2:
         raise DecodeError(f"{len(payload)} bytes are not {count} pieces of {starts[-1]} bytes")
     _, document, *buffers, places = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
-    found = decode(document, buffers, records, parts)
+    found = decode(document, buffers, records, parts, *(() if arrays is None else (arrays.fetch,)))
     parts.locate(decode(places, (), records))
     if not (isinstance(found, tuple) and len(found) == 4 and isinstance(found[0], Program)):
         raise DecodeError("the entry does not contain a program")
