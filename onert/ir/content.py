@@ -116,8 +116,14 @@ class File:
         os.close(self._descriptor)
 
     def part(self, start: int, size: int) -> bytes:
-        found = memoryview(bytearray(max(0, min(size, self.size - start))))
-        return bytes(found[: self._fill(found, start)])
+        size = max(0, min(size, self.size - start))
+        try:
+            found = os.pread(self._descriptor, size, start)
+            while len(found) < size and (more := os.pread(self._descriptor, size - len(found), start + len(found))):
+                found += more
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}") from error
+        return found
 
     def range(self, start: int, size: int) -> memoryview | None:
         if not 0 <= start <= self.size - size:

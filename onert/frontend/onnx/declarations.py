@@ -8,12 +8,12 @@ from pathlib import Path
 from attrs import frozen
 
 from onert.frontend.files import open_file
-from onert.frontend.flatbuffer import Data
+from onert.frontend.windows import Blocks
 from onert.ir import DType
 
 from .messages import Columns, ValueDeclaration, ValueType, read_columns, read_graph_ends
 from .onnx_format import recognize
-from .wire import Message, budget
+from .wire import Message, Octets, budget
 
 
 @frozen(eq=False)
@@ -34,9 +34,12 @@ class Declarations:
 
 
 def read_declarations(source: Path | bytes) -> Declarations | None:
-    """The declarations in a file or its content; None if it is not ONNX. Raises ModelError if it is malformed."""
+    """The declarations in a file, which is not read as a whole, or in its content; None if it is not ONNX.
+
+    Raises ModelError if it is malformed.
+    """
     path = source if isinstance(source, Path) else None
-    content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
+    content: Octets = memoryview(source) if isinstance(source, bytes) else Blocks(open_file(source)).whole()
     if not recognize(bytes(content[:16]), path):
         return None
     message = Message(content, budget(len(content)))

@@ -13,8 +13,12 @@ import numpy as np
 from attrs import frozen
 
 from onert.frontend.flatbuffer import LETTERS, Data
+from onert.frontend.windows import Window
 from onert.ir import Array, ModelError
 from onert.ir.process.budget import Budget
+
+Octets = Data | Window
+"""The bytes of a message or field; those of a window are read from its file when they are used."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 10
@@ -36,8 +40,13 @@ class Field:
 
     wire: int
     number: int
-    content: Data
+    content: Octets
     at: int
+
+    @property
+    def data(self) -> Data:
+        """The content in memory."""
+        return self.content if isinstance(self.content, memoryview) else memoryview(bytes(self.content))
 
 
 class Message:
@@ -45,7 +54,7 @@ class Message:
 
     __slots__ = ("_fields", "at", "budget")
 
-    def __init__(self, data: Data, budget: Budget, at: int = 0) -> None:
+    def __init__(self, data: Octets, budget: Budget, at: int = 0) -> None:
         self.budget = budget
         self.at = at
         self._fields: dict[int, list[Field]] = {}
@@ -72,12 +81,12 @@ class Message:
     def real(self, number: int) -> float:
         """A 32-bit float."""
         field = self._last(number, _FIXED32)
-        return 0.0 if field is None else float(_F32.unpack(field.content)[0])
+        return 0.0 if field is None else float(_F32.unpack(field.data)[0])
 
     def octets(self, number: int) -> Data:
-        """Bytes as a view of the file."""
+        """Bytes, as a view of the file's content if that is in memory."""
         field = self._last(number, _BYTES)
-        return memoryview(b"") if field is None else field.content
+        return memoryview(b"") if field is None else field.data
 
     def text(self, number: int) -> str:
         field = self._last(number, _BYTES)
@@ -116,7 +125,7 @@ class Message:
                 raise ModelError(f"field {number} at byte {field.at} has wire type {field.wire}, expected floats")
             if len(field.content) % (8 if wide else 4):
                 raise ModelError(f"field {number} at byte {field.at} has {len(field.content)} bytes of floats")
-            parts.append(np.frombuffer(field.content, dtype))
+            parts.append(np.frombuffer(field.data, dtype))
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
 
     def _all(self, number: int, wire: int) -> list[Field]:
@@ -141,7 +150,7 @@ class Message:
         return _packed(field, self.budget)
 
 
-def _read(data: Data, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
+def _read(data: Octets, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
     """Yield the numbers and values of a message's fields in order."""
     at, size = 0, len(data)
     while at < size:
@@ -170,7 +179,7 @@ def _read(data: Data, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
         at = stop
 
 
-def _varint(data: Data, at: int, base: int) -> tuple[int, int]:
+def _varint(data: Octets, at: int, base: int) -> tuple[int, int]:
     """The varint at a position, and where the next field starts."""
     value = shift = 0
     for index in range(at, min(at + _LONGEST, len(data))):
@@ -188,7 +197,7 @@ def _signed(bits: int) -> int:
 
 def _packed(field: Field, budget: Budget) -> Array:
     """Decode all varints of a packed field at once: a byte below 0x80 ends a varint."""
-    octets = np.frombuffer(field.content, np.uint8)
+    octets = np.frombuffer(field.data, np.uint8)
     if not octets.size:
         return np.zeros(0, np.int64)
     ends = np.flatnonzero(octets < 0x80)
