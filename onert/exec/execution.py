@@ -165,9 +165,9 @@ class Execution:
         Inputs get new shapes one at a time. If shapes that other inputs were given earlier conflict with the new ones,
         and the model leaves those dimensions open, these inputs must be set again.
         """
-        reused, outdated = reusable(self._base, changed), ""
-        made = None if reused is None else self._stretched(*reused, changed)
-        if made is not None:
+        outdated, alone = "", self._arena is None and self._watching is None
+        reused = reusable(self._base, changed) if alone else None
+        if reused is not None and (made := self._stretched(*reused, changed)) is not None:
             return made
         try:
             program = self._base.specialize(changed)

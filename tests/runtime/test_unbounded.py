@@ -277,6 +277,21 @@ def test_a_program_cached_for_these_shapes_by_another_process_compiles_its_parts
             np.testing.assert_allclose(mine, expected.run(None, given(total))[0], rtol=1e-5, atol=1e-5)
 
 
+def test_parts_of_programs_that_were_cut_for_other_shapes_are_cached_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cached(tmp_path, monkeypatch)
+    expected = onnxruntime.InferenceSession(content(REGULATOR))
+    for steps in (5, 7):
+        inputs = given(20, steps)
+        execution = onert.Execution(onert.compile(onert.load(content(REGULATOR)), num_threads=1))
+        (mine,) = execution.run(inputs).values()
+        np.testing.assert_allclose(mine, expected.run(None, inputs)[0], rtol=1e-5, atol=1e-5)
+        WRITERS.finish()
+    parts = [option for entry in onert.cache.entries() for option in entry.options if option.startswith("part ")]
+    assert {steps for steps in (5, 7) if any(f"of [(0, ({steps}, 4))" in part for part in parts)} == {5, 7}
+
+
 def test_a_program_with_parts_is_not_sent_and_one_without_computes_the_same() -> None:
     package, backends = onert.load(content(FIXED)), load_backends(("llvm", "reference"))
     program = onert.compile(package)

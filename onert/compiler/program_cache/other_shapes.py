@@ -161,8 +161,13 @@ class OtherShapes:
         decides."""
         if self._begun is None and self._cut_shapes is None:
             self._cut_shapes = found.cut_shapes
-        own = self._cut_shapes if self._begun is None else self._begun.cut_shapes
-        return bool(found.cut_shapes == own)
+        return bool(found.cut_shapes == self.cut_shapes)
+
+    @property
+    def cut_shapes(self) -> Shapes | None:
+        """The input shapes for which the entry was cut, as far as that is known; None if it was not."""
+        found: Shapes | None = self._cut_shapes if self._begun is None else self._begun.cut_shapes
+        return found
 
     def _entry_of_stretched(self, number: int) -> ProgramEntry | None:
         return self._source.entry(variant=f"{self.path}lengths {number}")
@@ -244,10 +249,13 @@ class OfPart(OtherShapes):
         super().__init__(source)
         self._whole, self._part, self._ranks = whole, part, ranks
         self._awaits_first = True
+        shapes = sorted((whole.cut_shapes or {}).items())
+        self._path = f"{whole.path}{PART}{part} {ranks} of {shapes} "
 
     @property
     def path(self) -> str:
-        return f"{self._whole.path}{PART}{self._part} {self._ranks} "
+        """Includes the shapes for which the whole was cut: for others, a part of this number may be another one."""
+        return self._path
 
     def program(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """The program for inputs of these shapes, or one whose stretch serves them."""
