@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -100,8 +102,8 @@ def test_steps_of_an_lstm_read_16_bit_weights(isa: Isa, name: str, monkeypatch: 
     kinds: list[Terms] = []
     real = recurrent_weights.terms
 
-    def terms(*args: object) -> Terms:
-        kinds.append(real(*args))  # type: ignore[arg-type]
+    def terms(*args: Any, **named: Any) -> Terms:
+        kinds.append(real(*args, **named))
         return kinds[-1]
 
     monkeypatch.setattr(recurrent_weights, "terms", terms)

@@ -52,7 +52,8 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
         found = execution.run(given)
         for name, array in expected.items():
             np.testing.assert_array_equal(found[name], array)
-            np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
+            size = max(1.0, np.abs(slow[name]).max(initial=0))  # differences of sums are as large as their terms allow
+            np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5 * size)
 
 
 def _with_shape_output() -> Subgraphs:
