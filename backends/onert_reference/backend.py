@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onert.backend import Backend, Kernel, Sequence, Settings, StretchedKernel
+from onert.backend import Kernel, Sequence, Settings, StretchedKernel
+from onert.backend.backend import Sequenced
 from onert.backend.cache import DISTRIBUTION, installed
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from onert.ir.symbolic.trace import Trace
 
 
-class Reference(Backend):
+class Reference(Sequenced):
     """Runs every operation that can be evaluated in NumPy, whatever its types; it is the oracle of every test."""
 
     api_version = 2
@@ -38,12 +39,6 @@ class Reference(Backend):
 
     def fingerprint(self, settings: Settings) -> str:
         return installed(Path(__file__).parent, DISTRIBUTION)
-
-    def keep(self, kernel: Kernel) -> tuple[()]:
-        return ()
-
-    def keep_stretched(self, kernel: StretchedKernel) -> tuple[()]:
-        return ()
 
     def revive_stretched(self, kept: object, kernel: Kernel) -> StretchedKernel:
         made: StretchedKernel = imports.module("onert.backend.evaluating").stretched(kernel)

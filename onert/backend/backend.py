@@ -157,6 +157,16 @@ class Backend:
         raise NotImplementedError
 
 
+class Sequenced(Backend):
+    """A backend whose kernels are made from their sequences alone, so that a cache keeps nothing else of them."""
+
+    def keep(self, kernel: Kernel) -> tuple[()]:
+        return ()
+
+    def keep_stretched(self, kernel: StretchedKernel) -> tuple[()]:
+        return ()
+
+
 @runtime_checkable
 class EmitsObject(Protocol):
     """A backend that can also produce relocatable machine code ahead of time, for this machine or another."""

@@ -14,9 +14,11 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from attrs import frozen
 
 from onert.ir import Array, CompileError, Constant, DType, OnertError, Operation, Subgraph
 from onert.ir.quant import Numbers
+from onert.ir.value import ByIdentity
 
 from .encoding import FIXED, GROUP, HEAD, LAZY_FIELD
 from .records import Records, construction
@@ -51,8 +53,22 @@ def decode(
 ) -> Any:
     """The value of a document. Arrays are views of the buffers, and of elements stored apart; those of constants are
     fetched when they are first used. Raises DecodeError if the document is invalid."""
+    return _decoded(document, _Beside(buffers, records, parts, fetch))
+
+
+@frozen(eq=False)
+class _Beside(ByIdentity):
+    """What a document and those within it refer to."""
+
+    buffers: Sequence[memoryview]
+    records: Records
+    parts: Numbered
+    fetch: Fetch
+
+
+def _decoded(document: memoryview, beside: _Beside) -> Any:
     try:
-        return _Decoder(document, buffers, records, parts, fetch).value()
+        return _Decoder(document, beside).value()
     except _INVALID as error:
         raise DecodeError(f"the document cannot be read: {error}") from error
 
@@ -64,19 +80,15 @@ _INVALID = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError,
 class _Decoder:
     """The parts of a document, consumed in order as groups need them."""
 
-    def __init__(
-        self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered, fetch: Fetch
-    ) -> None:
+    def __init__(self, document: memoryview, beside: _Beside) -> None:
         self._document = document
-        self._buffers = buffers
-        self._records = records
-        self._parts = parts
-        self._fetch = fetch
+        self._beside = beside
+        self._records = beside.records
         self._at = HEAD.size
         groups, names, text, references, integers = HEAD.unpack_from(document)
         self._groups: list[list[int]] = self._array(GROUP.size * groups, "<i8").reshape(-1, 3).tolist()
         self._names = str(self._take(names), "utf-8").split("\n")
-        records.expect(name for name in self._names if "." in name)
+        self._records.expect(name for name in self._names if "." in name)
         self._text = bytes(self._take(text))
         self._references = self._array(references, "<u4")
         self._integers: Iterator[int] = iter(self._array(8 * integers, "<i8").tolist())
@@ -120,9 +132,9 @@ class _Decoder:
         if kind == "tuple":
             return rows
         if kind == "apart":
-            return [_filled(dtype, shape, self._fetch(name)) for dtype, shape, name in rows]
+            return [_filled(dtype, shape, self._beside.fetch(name)) for dtype, shape, name in rows]
         if kind == "constant apart":
-            return [Constant(_Apart(dtype, shape, name, self._fetch)) for dtype, shape, name in rows]
+            return [Constant(_Apart(dtype, shape, name, self._beside.fetch)) for dtype, shape, name in rows]
         build = _BUILDERS.get(kind)
         if build is not None:
             return [build(*row) for row in rows]
@@ -155,8 +167,7 @@ class _Decoder:
 
     def later(self, count: int) -> list[_LazyOperations]:
         """Documents in buffers, decoded on demand."""
-        source = self._buffers, self._records, self._parts, self._fetch
-        return [_LazyOperations(each, *source) for each in self.elements(count)]
+        return [_LazyOperations(each, self._beside) for each in self.elements(count)]
 
     def integers(self, count: int) -> list[int]:
         return _exactly(self._integers, count)
@@ -183,28 +194,26 @@ class _Decoder:
 
     def elements(self, count: int) -> list[memoryview]:
         """Buffers with the elements of arrays."""
-        return [self._buffers[at] for at in map(_natural, self.integers(count))]
+        return [self._beside.buffers[at] for at in map(_natural, self.integers(count))]
 
     def contents(self, count: int) -> list[bytes]:
         """Buffers as bytes."""
-        return [bytes(self._buffers[at]) for at in map(_natural, self.integers(count))]
+        return [bytes(self._beside.buffers[at]) for at in map(_natural, self.integers(count))]
 
     def parts(self, count: int) -> list[object]:
-        return [self._parts[at] for at in map(_natural, self.integers(count))]
+        return [self._beside.parts[at] for at in map(_natural, self.integers(count))]
 
 
 class _LazyOperations:
     """The operations of a subgraph, in a document of their own."""
 
-    def __init__(
-        self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered, fetch: Fetch
-    ) -> None:
-        self._source = document, buffers, records, parts, fetch
+    def __init__(self, document: memoryview, beside: _Beside) -> None:
+        self._source = document, beside
 
     def __call__(self) -> tuple[Operation, ...]:
         """Decode the operations. Raises CompileError if the document is invalid; the program still runs then."""
         try:
-            found = decode(*self._source)
+            found = _decoded(*self._source)
         except DecodeError as error:
             raise CompileError(f"the operations of a program in the cache cannot be read: {error}") from error
         if not isinstance(found, tuple) or not all(isinstance(each, Operation) for each in found):
