@@ -147,9 +147,11 @@ def _constants(program: onert.Program) -> list[Any]:
 
 @pytest.mark.parametrize("name", ["", "../secret", "0" * 64, "g" * 64, "0" * 63])
 def test_only_arrays_in_the_cache_are_read_by_name(name: str, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_bytes(b"x" * 100)
+    Cache(tmp_path).store("secret", b"x" * 100)
+    cache = Cache(tmp_path / "cache")
+    cache.store("0" * 63, b"y" * 100)
     with pytest.raises(LookupError):
-        SharedArrays(Cache(tmp_path / "cache")).fetch(name)
+        SharedArrays(cache).fetch(name)
 
 
 def test_each_program_that_serves_many_lengths_is_found(cached: Cached) -> None:
