@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from onert.ir import CallTypes, Operation
+from onert.ir import BackendError, CallTypes, Operation
 from onert.ir.value import Value
 
 from .kernel import Group, Kernel, Sequence, StretchedKernel
@@ -153,8 +153,8 @@ class Backend:
 
     def revive_stretched(self, kept: Any, kernel: Kernel) -> StretchedKernel:
         """Rebuild a stretched kernel from what `keep_stretched` returned; `kernel` is what `revive` returned for its
-        sequence."""
-        raise NotImplementedError
+        sequence. Raises BackendError if that cannot be done: the program is compiled again then."""
+        raise BackendError(f"backend {self.name!r} cannot revive the stretched kernels that it keeps")
 
 
 class Sequenced(Backend):

@@ -93,7 +93,7 @@ class InMemory:
         return bytes(self.data[start : start + size])
 
     def range(self, start: int, size: int) -> memoryview | None:
-        return self.data[start : start + size] if 0 <= start <= self.size - size else None
+        return self.data[start : start + size] if 0 <= start <= start + size <= self.size else None
 
     state = None
 
@@ -126,7 +126,7 @@ class File:
         return found
 
     def range(self, start: int, size: int) -> memoryview | None:
-        if not 0 <= start <= self.size - size:
+        if not 0 <= start <= start + size <= self.size:
             return None
         if "data" in self.__dict__:
             return self.data[start : start + size]

@@ -4,6 +4,7 @@ process cached, and those that are compiled here."""
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import partial
 from time import perf_counter
@@ -50,7 +51,7 @@ class Source(ByIdentity):
         return program_entry(self.package, options, self.backends, variant, shares=bool(shapes or variant))
 
 
-class OtherShapes:
+class OtherShapes(ABC):
     """The programs of an entry or a part for any input shapes. The garbage collector does not run while one is made.
 
     The first program for known shapes is cached, and every program with a stretch, which serves other lengths too. Once
@@ -71,21 +72,21 @@ class OtherShapes:
         self._parts: dict[tuple[int, tuple[int, ...]], OfPart] = {}
 
     @property
+    @abstractmethod
     def path(self) -> str:
         """What names the entry or part among those of the package."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _made(self) -> Any:
         """The compilation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _known(self, shapes: Shapes) -> ProgramEntry | None:
         """The cache entry of the program for known shapes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _compiled(self, shapes: Shapes) -> Program:
         """A program from the compiler."""
-        raise NotImplementedError
 
     @property
     def compilation(self) -> Any:
