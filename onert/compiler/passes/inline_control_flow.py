@@ -24,6 +24,7 @@ from onert.compiler.rewrite.called_graphs import (
     with_constants,
     with_copied_outputs,
     with_enclosed,
+    without_copies,
 )
 from onert.compiler.rewrite.counts.counted_types import (
     CountedOperand,
@@ -38,14 +39,21 @@ from onert.compiler.rewrite.counts.counted_types import (
 )
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.loops.growing_state import filled, widened
+from onert.compiler.rewrite.loops.invariants import (
+    constant_state,
+    hoisted,
+    passed_through,
+    returning_inputs,
+    without_results,
+)
 from onert.compiler.rewrite.loops.lists import as_tensors
-from onert.compiler.rewrite.loops.trip_counts import exact_trips, growth, most_trips, terminates
+from onert.compiler.rewrite.loops.trip_counts import most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-from onert.ir.shape import static
 
 FEWEST_ROUNDS = 1000
 """If a nested loop may make fewer rounds than this, it is left to the executor: such rounds are long, and the executor
@@ -159,7 +167,7 @@ class _Enclosing:
         enclosed = self.enclosed(graph, operation, operands)
         if enclosed is None:
             return None
-        changed, at = with_enclosed(graph, at, operands, enclosed)
+        changed, at = hoisted(*with_enclosed(graph, at, operands, enclosed))
         return changed if self.runs(changed.operations[at], changed.types(changed.operations[at])) else None
 
     def inline_calls(self, graph: Subgraph, first: int) -> Subgraph | None:
@@ -213,6 +221,9 @@ class _Enclosing:
             None if side is None or refused is not None or not _closed(side) else side
             for side, refused in zip(found, refusals, strict=True)
         ]
+        valid_sides = [side for side in sides if side is not None]
+        passed = passed_through(valid_sides, operands)
+        sides = [None if side is None else without_results(side, passed) for side in sides]
         outputs = [[each.counted for each in outputs_of(side) or ()] for side in sides if side is not None]
         common = [common_type(*pair) for pair in zip(outputs[0], outputs[-1], strict=True)] if outputs else []
         results = [each for each in common if each is not None]
@@ -224,7 +235,9 @@ class _Enclosing:
             if refused is not None and valid is not None:
                 sides[at] = refusing_like(valid, refused)
         graphs = [with_copied_outputs(side) for side in sides if side is not None]
-        return Enclosed(Branch(*graphs), [condition.counted, *operands], results) if len(graphs) == 2 else None
+        if len(graphs) != 2:
+            return None
+        return Enclosed(Branch(*graphs), [condition.counted, *operands], results, passed=passed)
 
     def with_results(self, graph: Subgraph, results: Sequence[CountedType]) -> Subgraph:
         """A graph with its results as `terminates` describes, after the passes if that changed it."""
@@ -232,20 +245,9 @@ class _Enclosing:
         return graph if found is graph else self.simplify(found)
 
     def loop(self, graph: Subgraph, op: While, operands: Sequence[CountedOperand]) -> Enclosed | None:
-        fixed = {
-            at: each.counted.type.data
-            for at, (each, i, o) in enumerate(
-                zip(operands, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
-            )
-            if i == o and each.counted.type.data is not None
-        }
         starts = state = [each.counted for each in operands]
         for _ in range(MOST_WIDENED):
-            self.loops += 1
-            try:
-                condition, body = (self.called(index, state, fixed) for index in op.subgraphs)
-            finally:
-                self.loops -= 1
+            condition, body = self.round(op, operands, state)
             if condition is None or body is None or not all(o.type.is_static for o in condition.operands):
                 return None
             if not terminates(condition, body):
@@ -255,11 +257,11 @@ class _Enclosing:
                 return None
             rounds = most_trips(condition, body, [each.type for each in starts], _upper_bounds(graph, operands))
             most = rounds if self.most is None or rounds is None else min(rounds, self.most)
-            widened = [
-                _widened(first, old, each.counted, most) for first, old, each in zip(starts, state, after, strict=True)
+            found = [
+                widened(first, old, each.counted, most) for first, old, each in zip(starts, state, after, strict=True)
             ]
-            wider = [each for each in widened if each is not None]
-            if len(wider) != len(widened):
+            wider = [each for each in found if each is not None]
+            if len(wider) != len(found):
                 return None
             if all(a.axes == b.axes and a.type.shape == b.type.shape for a, b in zip(wider, state, strict=True)):
                 break
@@ -270,10 +272,29 @@ class _Enclosing:
         allowed = self.most_rounds(condition, body, rounds)
         if allowed == 0:
             return None
-        whole = _whole(condition, body, starts, wider) if rounds is not None else frozenset()
+        whole = filled(condition, body, starts, wider) if rounds is not None else frozenset()
         return Enclosed(
             Loop(with_copied_outputs(condition), with_copied_outputs(body, keep=True), allowed), wider, wider, whole
         )
+
+    def round(
+        self, op: While, operands: Sequence[CountedOperand], state: Sequence[CountedType]
+    ) -> tuple[Subgraph | None, Subgraph | None]:
+        """A loop's condition and body for a state. They read the constants among the operands that no round changes:
+        the passes may show that there are more of these, since a branch returns them too."""
+        fixed = constant_state(operands, self.model[op.body])
+        while True:
+            self.loops += 1
+            try:
+                condition, body = (self.called(index, state, fixed) for index in op.subgraphs)
+            finally:
+                self.loops -= 1
+            if body is None:
+                return condition, None
+            known = constant_state(operands, body)
+            if known.keys() <= fixed.keys():
+                return condition, returning_inputs(body, fixed)
+            fixed |= known
 
     def most_rounds(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
         """The most rounds that a loop may make; None if unlimited, 0 if the executor has to count them.
@@ -321,10 +342,9 @@ class _Enclosing:
             return None
         self.depth += 1
         try:
-            graph = self.graph(self.simplify(with_constants(with_inputs(graph, types), fixed)))
+            return without_copies(self.graph(self.simplify(with_constants(with_inputs(graph, types), fixed))))
         finally:
             self.depth -= 1
-        return graph
 
 
 def _counted_operands(graph: Subgraph, operation: Operation) -> list[CountedOperand] | None:
@@ -343,40 +363,6 @@ def _upper_bounds(graph: Subgraph, operands: Sequence[CountedOperand]) -> dict[i
         if extent is not None:
             found[at] = extent.high
     return found
-
-
-def _whole(
-    condition: Subgraph, body: Subgraph, starts: Sequence[CountedType], state: Sequence[CountedType]
-) -> frozenset[int]:
-    """The positions in the state that grow by the same amount in each round of a loop with a known number of rounds:
-    at the end their room is filled completely."""
-    rounds = exact_trips(condition, body, [each.type for each in starts])
-    if rounds is None:
-        return frozenset()
-    counted = [(at, axis) for at, type_ in enumerate(state) for axis in type_.axes]
-    found, partly_filled = set[int](), set[int]()
-    for count_position, (at, axis) in enumerate(counted, len(state)):
-        start, step = starts[at], growth(body, count_position)
-        most_entries = None if step is None else (start.type.shape[axis] or 0) + rounds * step
-        (partly_filled if start.axes or most_entries != state[at].type.shape[axis] else found).add(at)
-    return frozenset(found - partly_filled)
-
-
-def _widened(first: CountedType, before: CountedType, after: CountedType, rounds: int | None) -> CountedType | None:
-    """Room for a loop's state, of which one round turns `before` into `after`; None if it grows in an unknown number of
-    rounds, or too much.
-
-    The room along an axis is that of `first`, plus what one round adds times the number of rounds.
-    """
-    found = common_type(before, after)
-    sizes = list(static(before.type.shape))
-    for axis in () if found is None else found.axes:
-        size_before, size_after = before.type.shape[axis] or 0, after.type.shape[axis] or 0
-        if size_after > size_before:
-            if rounds is None:
-                return None
-            sizes[axis] = max(size_before, (first.type.shape[axis] or 0) + rounds * (size_after - size_before))
-    return None if found is None else found.sized(sizes)
 
 
 def _closed(graph: Subgraph) -> bool:

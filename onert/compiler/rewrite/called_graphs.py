@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from onert.compiler.rewrite.counts.counted_types import COUNT, CountedOperand, CountedType, fitted
 from onert.compiler.rewrite.counts.counting import Writer, first_entries
@@ -17,19 +17,23 @@ from onert.ir.ops.custom import declared
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.value import Value
 
-from .edit import Edit, compact
+from .edit import Edit, compact, definer
 from .effects import is_function
 
 
 @frozen
 class Enclosed(Value):
     """An operation enclosing its graphs, its operands (`operands`) and results (`results`): counted tensors are passed
-    whole, followed by all counts. All entries of results at the positions `whole` are valid."""
+    whole, followed by all counts. All entries of results at the positions `whole` are valid.
+
+    `passed` are results of a branch that are operands of its sides, by position; the others are `results`.
+    """
 
     op: Op
     operands: Sequence[CountedType]
     results: Sequence[CountedType]
     whole: frozenset[int] = frozenset()
+    passed: Mapping[int, int] = field(factory=dict)
 
 
 def size(graph: Subgraph) -> int:
@@ -122,17 +126,20 @@ def with_enclosed(
     pairs = [fitted(w, each, result) for each, result in zip(operands, enclosed.operands, strict=True)]
     before = tuple(w.operations)
     inputs = [whole for whole, _ in pairs] + [count for _, axis_counts in pairs for count in axis_counts]
-    outputs, counts, first = list(old.outputs), list[int](), list[Operation]()
+    outputs = [o for at, o in enumerate(old.outputs) if at not in enclosed.passed]
+    for at_result, given in enclosed.passed.items():
+        w.edit.redirect(old.outputs[at_result], operands[1 + given].operand)
+    counts, first = list[int](), list[Operation]()
     for number, result in enumerate(enclosed.results):
         if not result.axes:
             continue
         axes = {axis: w.new(COUNT) for axis in result.axes}
         counts += axes.values()
         if number in enclosed.whole:
-            w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=result.type))
+            w.edit.redefine(outputs[number], evolve(graph.operands[outputs[number]], type=result.type))
             continue
-        outputs[number] = w.new(result.type)
-        found = first_entries(outputs[number], result.type, axes, old.outputs[number], w.new)
+        cut, outputs[number] = outputs[number], w.new(result.type)
+        found = first_entries(outputs[number], result.type, axes, cut, w.new)
         first += (evolve(each, location=old.location) for each in found)
     new = evolve(old, op=enclosed.op, inputs=tuple(inputs), outputs=(*outputs, *counts))
     w.edit.replace(at, *before, new, *first)
@@ -142,6 +149,17 @@ def with_enclosed(
 def plain(types: Sequence[TensorType]) -> list[TensorType]:
     """Types without known elements."""
     return [evolve(t, data=None) for t in types]
+
+
+def without_copies(graph: Subgraph) -> Subgraph:
+    """The graph returning what the copies among its outputs copy."""
+    edit = Edit(graph)
+    for output in graph.outputs:
+        copy = definer(graph, output)
+        if copy is not None and isinstance(copy.op, Copy):
+            edit.redirect(output, copy.used[0])
+            edit.remove(graph.definitions[output])
+    return edit.done()
 
 
 def with_copied_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
