@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from attrs import evolve, frozen
 
 from onert.backend import Backend
 from onert.compiler.rewrite.edit import compact
 from onert.compiler.rewrite.effects import operation_effect, subgraph_effects
-from onert.ir import Effect, ModelError, Operand, Operation, Subgraph, Subgraphs, TensorType
+from onert.ir import DType, Effect, ModelError, Operand, Operation, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.rest import Rest
 from onert.ir.ops.custom import Python, Unsupported
@@ -26,6 +26,10 @@ Places = Mapping[int, Sequence[Operation]]
 
 _STAYING = Python | Unsupported
 """Operations that stay in the entry like those with effects; unsupported ones, so that all are reported at once."""
+
+
+MOST_DELAYS = 16
+"""How often the operations on lists are placed anew before they stay in the entry."""
 
 
 @frozen
@@ -49,7 +53,8 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     another graph calls the entry.
 
     What follows these operations becomes a part, whose inputs have known shapes once a run calls it. Operations with
-    effects or on Python objects stay in the entry, and what follows them becomes another part.
+    effects or on Python objects stay in the entry, and what follows them becomes another part; but lists that are made
+    and used up between two cuts move with all operations on them.
 
         i = Where(m); y = Gather(x, i); z = Abs(y)   -->   i = Where(m); z = Rest[Gather, Abs](x, i)
     """
@@ -103,17 +108,39 @@ def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places
     Results of these `names` have unknown sizes: passes keep names, but not numbers.
     """
     effects = subgraph_effects(model)
+    affecting = {
+        at
+        for at, operation in enumerate(graph.operations)
+        if operation_effect(operation, effects) is not Effect.NONE or isinstance(operation.op, _STAYING)
+    }
+    lists = _own_lists(graph, affecting)
+    beginnings = dict.fromkeys(lists.values(), 0)
+    for _ in range(MOST_DELAYS):
+        stay, moved, later = _places(graph, names, affecting, lists, beginnings)
+        if later == beginnings:
+            return stay, moved
+        beginnings = later
+    return _places(graph, names, affecting, {}, {})[:2]
+
+
+def _places(
+    graph: Subgraph, names: set[str], affecting: Set[int], lists: Mapping[int, int], beginnings: Mapping[int, int]
+) -> tuple[Places, Places, dict[int, int]]:
+    """As `_divided`, with the operations on a list together no earlier than at its place in `beginnings`, and the
+    places that all of them can have."""
     stay: dict[int, list[Operation]] = {}
     moved: dict[int, list[Operation]] = {}
     after: dict[int, int] = {}  # for each operand, the place of the operations that read it
     last = 0  # the place of the last operation with effects; the next must follow it
-    for operation in graph.operations:
+    later = dict(beginnings)
+    for at, operation in enumerate(graph.operations):
         place = max((after.get(i, 0) for i in operation.used), default=0)
-        has_effect = operation_effect(operation, effects) is not Effect.NONE or isinstance(operation.op, _STAYING)
         objects = any(graph.type(i).dtype.is_handle for i in (*operation.used, *operation.outputs))
-        if has_effect:
+        if at in affecting:
             place = last = max(place, last)
-        if place and not (has_effect or objects):
+        if at in lists:
+            place = later[lists[at]] = max(place, later[lists[at]])
+        if place and at not in affecting and (at in lists or not objects):
             moved.setdefault(place, []).append(operation)
             after.update(dict.fromkeys(operation.outputs, place))
             continue
@@ -121,7 +148,33 @@ def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places
         for out in operation.outputs:
             opens = graph.operands[out].name in names and not graph.type(out).dtype.is_handle
             after[out] = place + 1 if place or opens else 0
-    return stay, moved
+    return stay, moved, later
+
+
+def _own_lists(graph: Subgraph, affecting: Set[int]) -> dict[int, int]:
+    """The operations without effects on lists that only such operations read and write: each is mapped to the first
+    operation on the same lists."""
+    first: dict[int, int] = {}
+
+    def root(at: int) -> int:
+        while first.setdefault(at, at) != at:
+            at = first[at]
+        return at
+
+    kept: set[int] = set()
+    for at, operation in enumerate(graph.operations):
+        for i in (*operation.used, *operation.outputs):
+            type_ = graph.type(i).dtype
+            if not type_.is_handle:
+                continue
+            maker = graph.definitions.get(i)
+            a, b = sorted((root(at), root(at if maker is None else maker)))
+            first[b] = a
+            if type_ is not DType.VARIANT or maker is None or i in graph.kept or at in affecting:
+                kept.add(at)
+    found = {at: root(at) for at in first}
+    staying = {found[at] for at in kept}
+    return {at: own for at, own in found.items() if own not in staying}
 
 
 def _part(graph: Subgraph, operations: Sequence[Operation]) -> Subgraph:

@@ -34,6 +34,11 @@ HEAD = '<ir_version: 9, opset_import: ["" : 17]> g '
 GIVEN = f"{HEAD}(float[t,4] x, int64[t] d) => "
 WEIGHTS = "float[4,8] w = {" + ", ".join(f"{(i * 7 % 11 - 5) / 8}" for i in range(32)) + "}"
 REPEATED = "shape = Concat <axis = 0> (n, four) row = ReduceMean <axes = [0]> (x) rows = Expand (row, shape)"
+SUMS = """first = ReduceMean <axes = [1], keepdims = 0> (rows)
+      last, sums = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
+        body = each (float[k] before, float[k] column) => (float[k] after, float[k] z)
+        { after = Add (before, column) z = Tanh (after) }> (first, rows)"""
+CHOSEN = "chosen = Greater (column, half) where = NonZero (chosen) at = Transpose (where)"
 LAYER = "z = MatMul (rows, w) y = Relu (z)"
 REGULATOR = f"""{GIVEN}(float[n,8] y)
 <{WEIGHTS}, int64 zero = {{0}}, int64 one = {{1}}, int64[1] first = {{0}}, int64[1] second = {{1}},
@@ -72,9 +77,7 @@ MODELS: dict[str, str] = {
       z = MatMul (sum, w)
       noisy = Sin (z)
       column = ReduceSum <keepdims = 0> (noisy, ones)
-      chosen = Greater (column, half)
-      where = NonZero (chosen)
-      at = Transpose (where)
+      {CHOSEN}
       picked = GatherND (z, at)
       y = Relu (picked)
     }}""",
@@ -105,6 +108,24 @@ MODELS: dict[str, str] = {
       n = Mul (part, four)
       {REPEATED}
       {LAYER}
+    }}""",
+    "a Scan of columns of this size": f"""{GIVEN}(float[n,8] y)
+    <{WEIGHTS}, int64[1] four = {{4}}> {{
+      n = ReduceSum <keepdims = 1> (d)
+      {REPEATED}
+      {SUMS}
+      z = MatMul (sums, w) y = Relu (z)
+    }}""",
+    "a Scan of columns of this size, and a size computed from it": f"""{GIVEN}(float[n,8] y)
+    <{WEIGHTS}, int64[1] four = {{4}}, int64[1] ones = {{1}}, float half = {{0.1}}> {{
+      n = ReduceSum <keepdims = 1> (d)
+      {REPEATED}
+      {SUMS}
+      column = ReduceSum <keepdims = 0> (sums, ones)
+      {CHOSEN}
+      picked = GatherND (sums, at)
+      z = MatMul (picked, w)
+      y = Relu (z)
     }}""",
     "an object between": f"""{GIVEN}(float[n,8] y)
     <{WEIGHTS}, int64[1] four = {{4}}, int64 place = {{1}}> {{
@@ -177,7 +198,7 @@ def test_every_executor_runs_what_follows_natively(text: str, executor: str) -> 
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
     kinds = {type(operation.op).__name__ for operation in execution.program.main.subgraph.operations}
     assert "Rest" in kinds
-    assert not kinds & {"BatchMatMul", "FullyConnected", "Softmax"}
+    assert not kinds & {"BatchMatMul", "FullyConnected", "Softmax", "While", "SequenceOf"}
 
 
 @pytest.mark.parametrize("name", ["a length regulator", "Expand", "an object between"])
