@@ -7,6 +7,8 @@ import pytest
 
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.vision_audio.fourier import Fourier
+from onert_llvm.lower.vision_audio.rfft import why_not_rows
 from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, natively, single, why_not
@@ -28,6 +30,48 @@ def test_real_fourier_transforms_agree_with_numpy(isa: Isa, shape: tuple[int, ..
     (found,) = natively(subgraph, inputs, isa, threads=2)
     expected = np.fft.rfft2(x.astype(np.float64), s=lengths, axes=(-2, -1))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+ROWS: list[tuple[tuple[int, ...], int | None]] = [
+    ((3, 128, 1), None), ((2, 5, 400, 1), 512), ((600, 1), 512), ((1, 3, 1), 1024), ((9, 2048, 1), None),
+    ((2, 4096, 1), 4096), ((7, 256, 1), 128),
+]  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "length"), ROWS)
+def test_one_sided_transforms_of_rows_agree_with_numpy(
+    isa: Isa, shape: tuple[int, ...], length: int | None, dtype: type
+) -> None:
+    x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+    more = [] if length is None else [np.array(length)]
+    subgraph, inputs = single(Fourier(half=True), x, np.array(-2), *more, constant=(1, 2)[: 1 + len(more)])
+    assert not why_not(subgraph)
+    (found,) = natively(subgraph, inputs, isa, threads=2)
+    expected = np.fft.rfft(x[..., 0].astype(np.float64), n=length)
+    precision = 1e-6 if dtype is np.float32 else 1e-14
+    both = np.stack([expected.real, expected.imag], -1)
+    np.testing.assert_allclose(found, both, rtol=0, atol=precision * np.abs(expected).max())
+
+
+OTHERS: list[tuple[tuple[int, ...], int, Fourier, str]] = [
+    ((4, 128, 1), 0, Fourier(half=True), "along the last axis"),
+    ((4, 100, 1), -2, Fourier(half=True), "a length of 100"),
+    ((4, 16, 1), -2, Fourier(half=True), "a length of 16"),
+    ((2, 8192, 1), -2, Fourier(half=True), "a length of 8192"),
+    ((4, 128, 2), -2, Fourier(), "one-sided"),
+    ((4, 128, 1), -2, Fourier(), "one-sided"),
+    ((4, 128, 2), -2, Fourier(half=True, inverse=True), "one-sided"),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis", "op", "reason"), OTHERS)
+def test_other_transforms_are_left_to_their_decomposition(
+    shape: tuple[int, ...], axis: int, op: Fourier, reason: str
+) -> None:
+    subgraph, _ = single(op, np.zeros(shape), np.array(axis), constant=(1,))
+    assert reason in (why_not_rows(op, subgraph.types(subgraph.operations[0])) or "")
 
 
 def test_unsupported_transform_lengths_are_not_native() -> None:

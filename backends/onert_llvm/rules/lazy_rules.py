@@ -27,6 +27,7 @@ from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndice
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
+from onert.ir.ops.vision_audio.fourier import Fourier
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.sampling import RoiAlign
 from onert_llvm.lower.control_flow.loop_branch import Find, Fuse, InnerGraphRules, Why
@@ -42,6 +43,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     Conv3D: (rule("contraction.spatial.conv3d", "lower_convolution", anchor=True),),
     TransposeConv3D: (rule("contraction.spatial.conv3d", "lower_transposed"),),
     RFFT2D: (rule("vision_audio.rfft"),),
+    Fourier: (rule("vision_audio.rfft", "lower_rows", "why_not_rows"),),
     **dict.fromkeys((CumSum, CumProd), (rule("reduction.order", "lower_sum"),)),
     TopK: (rule("reduction.order", "lower_top"),),
     **dict.fromkeys((MaxPoolWithArgmax2D, MaxPoolWithIndices), (rule("reduction.indexed_pool"),)),

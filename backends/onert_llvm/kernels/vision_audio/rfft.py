@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.ir import Array
+from onert.ir import Array, DType
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, Kernel, Val, View
+from onert_llvm.irbuilder import F32, F64, Kernel, Type, Val, View
 from onert_llvm.kernels.data_movement.strided_copy import copy_run, fill_run
+from onert_llvm.target.isa import Isa
 
 Complex = tuple[Val, Val]
 """Real and imaginary parts."""
@@ -51,52 +52,60 @@ def stages(count: int) -> tuple[Stage, ...]:
     return tuple(found)
 
 
-def table(size: int, lanes: int) -> Array:
+def lanes_of(isa: Isa, dtype: DType) -> int:
+    """The numbers of one of the two types that a register holds."""
+    return isa.f32 if dtype is DType.FLOAT32 else max(1, isa.f32 // 2)
+
+
+def table(size: int, lanes: int, dtype: DType) -> Array:
     """All factors for a transform of `size` real numbers, stage by stage, then those of the last step, halved."""
     angles = np.arange(size // 2) * (-2 * np.pi / size)
     last = np.stack([np.cos(angles), np.sin(angles)]) / 2
     parts = [stage.factors(lanes).reshape(-1) for stage in stages(size // 2) if stage.turns > 1]
-    return np.concatenate([*parts, last.reshape(-1)]).astype(np.float32)
+    return np.concatenate([*parts, last.reshape(-1)]).astype(dtype.numpy)
 
 
 @frozen
 class RealFourier(Value):
-    """Rows of `width` floats, `step` apart, to `size // 2 + 1` complex numbers each; work tiles are rows.
+    """Rows of `width` numbers, `step` apart, to `size // 2 + 1` complex numbers each; work tiles are rows.
 
-    `size` is a power of two, at least eight registers. `short` rows have fewer than `size` elements.
+    `size` is a power of two, at least eight registers. `short` rows have fewer than `size` elements. `dtype` is float32
+    or float64.
     """
 
     size: int
     short: bool
+    dtype: DType = DType.FLOAT32
 
     @property
     def slots(self) -> tuple[str, ...]:
         return ("x", "step", "out", "factors", *(("width",) if self.short else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        half, lanes = self.size // 2, k.isa.f32
-        rooms = [[k.view(k.scratch(F32, half + lanes), F32, 1) for _ in range(2)] for _ in range(2)]
-        copy = k.view(k.scratch(F32, self.size), F32, 1) if self.short else None
+        half, lanes = self.size // 2, lanes_of(k.isa, self.dtype)
+        element = F32 if self.dtype is DType.FLOAT32 else F64
+        rooms = [[k.view(k.scratch(element, half + lanes), element, 1) for _ in range(2)] for _ in range(2)]
+        copy = k.view(k.scratch(element, self.size), element, 1) if self.short else None
         with k.loop(end, begin) as row:
-            x = task.view("x", F32, task.i64("step"), 1)[row]
-            x = x if copy is None else _filled(k, task, x, copy, self.size)
-            factors, source = task.view("factors", F32, 1), rooms[0]
+            x = task.view("x", element, task.i64("step"), 1)[row]
+            x = x if copy is None else _filled(k, task, x, copy, self.size, element)
+            factors, source = task.view("factors", element, 1), rooms[0]
             for number, stage in enumerate(stages(half)):
                 target = rooms[number % 2]
                 load = _from_pairs(x, lanes) if number == 0 else _from_parts(source, lanes)
-                _emit_stage(k, stage, half, load, target, factors)
+                _emit_stage(k, stage, half, load, target, factors, lanes)
                 if stage.turns > 1:
-                    factors = k.view(factors[stage.factors(lanes).size].address, F32, 1)
+                    factors = k.view(factors[stage.factors(lanes).size].address, element, 1)
                 source = target
-            out = k.view(task.view("out", F32, self.size + 2, 1)[row].address, F32, 1)
-            _finish(k, self.size, source, out, factors)
+            out = k.view(task.view("out", element, self.size + 2, 1)[row].address, element, 1)
+            _finish(k, self.size, source, out, factors, lanes)
 
 
-def _filled(k: Kernel, task: Task, x: View, copy: View, size: int) -> View:
+def _filled(k: Kernel, task: Task, x: View, copy: View, size: int, element: Type) -> View:
     """A copy of a row, padded with zeros."""
     width = task.i64("width")
     copy_run(k, x, copy, width)
-    fill_run(k, k.f32(0.0), k.view(copy[width].address, F32, 1), size - width)
+    fill_run(k, k.const(element, 0.0), k.view(copy[width].address, element, 1), size - width)
     return copy
 
 
@@ -122,10 +131,12 @@ def _from_parts(parts: Sequence[View], lanes: int) -> Load:
     return load
 
 
-def _emit_stage(k: Kernel, stage: Stage, count: int, load: Load, target: Sequence[View], factors: View) -> None:
+def _emit_stage(
+    k: Kernel, stage: Stage, count: int, load: Load, target: Sequence[View], factors: View, lanes: int
+) -> None:
     """Emit all butterflies of a stage, a register of neighbours at a time."""
-    lanes, each = k.isa.f32, count // stage.radix
-    for turn, first, last in _turns(k, stage, each):
+    each = count // stage.radix
+    for turn, first, last in _turns(k, stage, each, lanes):
         with k.loop(last, first, step=lanes, nonempty=True) as at:
             found = _butterfly([load(at + i * each) for i in range(stage.radix)])
             if stage.turns > 1:
@@ -134,9 +145,9 @@ def _emit_stage(k: Kernel, stage: Stage, count: int, load: Load, target: Sequenc
             _store(stage, found, target, turn, at, lanes)
 
 
-def _turns(k: Kernel, stage: Stage, each: int) -> Iterator[tuple[Val, Val, Val]]:
+def _turns(k: Kernel, stage: Stage, each: int, lanes: int) -> Iterator[tuple[Val, Val, Val]]:
     """The turn and the range of its butterflies; all turns at once if a register holds butterflies of several."""
-    if stage.apart < k.isa.f32 or stage.turns == 1:
+    if stage.apart < lanes or stage.turns == 1:
         yield k.index(0), k.index(0), k.index(each)
         return
     with k.loop(stage.turns) as turn:
@@ -201,9 +212,9 @@ def _interleaved(a: Val, b: Val, run: int) -> list[Val]:
     return [a.shuffle(order[:lanes], b), a.shuffle(order[lanes:], b)]
 
 
-def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: View) -> None:
+def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: View, lanes: int) -> None:
     """The transform of the real row: each number combined with its mirror image, their difference rotated."""
-    half, lanes = size // 2, k.isa.f32
+    half = size // 2
     first = [part[0].load() for part in source]
     for part, value in zip(source, first, strict=True):
         part[half].store(value)
@@ -216,4 +227,4 @@ def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: Vi
         for i, value in enumerate(_interleaved(found[0], found[1], 1)):
             out[at * 2 + i * lanes].store(value)
     out[size].store(first[0] - first[1])
-    out[size + 1].store(k.f32(0.0))
+    out[size + 1].store(first[0].like(0.0))

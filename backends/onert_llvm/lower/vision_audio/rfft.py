@@ -7,14 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.vision_audio.fourier import Fourier
+from onert.ir.shape import normalize_axis
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.elementwise.conversions import ComplexParts, Part
-from onert_llvm.kernels.vision_audio.rfft import RealFourier, table
+from onert_llvm.kernels.vision_audio.rfft import RealFourier, lanes_of, table
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
@@ -48,10 +51,14 @@ def why_not(op: RFFT2D, types: CallTypes) -> str | None:
 
 
 def _lengths(types: CallTypes) -> tuple[int, int]:
-    value = types.input(1).value
-    assert value is not None
-    rows, columns = (int(n) for n in value.reshape(-1))
+    rows, columns = (int(n) for n in _known(types.input(1)).reshape(-1))
     return rows, columns
+
+
+def _known(type_: TensorType) -> Array:
+    """The elements of a constant."""
+    assert type_.value is not None
+    return type_.value
 
 
 def _fast(columns: int, least: int) -> bool:
@@ -81,11 +88,52 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= found.slots
         lowering.run(at, algorithm, found.work.tiles, {"a": source}, {"c": target}, slots, flops, isa=found.isa)
         return
-    slots = {"step": height * width, "factors": lowering.constant(table(columns, lowering.isa.f32))}
+    _transform_rows(lowering, at, count, height * width, width, columns)
+
+
+def _transform_rows(lowering: Lowering, at: int, count: int, step: int, width: int, columns: int) -> None:
+    """Transform `count` rows of `width` numbers, `step` apart, each padded or cropped to `columns` numbers."""
+    operation = lowering.subgraph.operations[at]
+    source, target = operation.used[0], operation.outputs[0]
+    dtype = lowering.type(source).dtype
+    factors = table(columns, lanes_of(lowering.isa, dtype), dtype)
+    slots: dict[str, Slot] = {"step": step, "factors": lowering.constant(factors)}
     if width < columns:
         slots["width"] = width
     flops = int(2.5 * columns * np.log2(columns)) * count
-    lowering.run(at, RealFourier(columns, width < columns), count, {"x": source}, {"out": target}, slots, flops)
+    kernel = RealFourier(columns, width < columns, dtype)
+    lowering.run(at, kernel, count, {"x": source}, {"out": target}, slots, flops)
+
+
+def why_not_rows(op: Fourier, types: CallTypes) -> str | None:
+    """Why this backend does not run the transform as it is; None if it does."""
+    x, axis = types.input(0), types.input(1).value
+    length = types.inputs[2] if len(types.inputs) > 2 else None
+    if op.inverse or not op.half or x.shape[-1] != 1 or x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape:
+        return "only a one-sided transform of real float32 or float64 numbers is native"
+    if axis is None or normalize_axis(int(axis.reshape(-1)[0]), x.rank) != x.rank - 2:
+        return "only a transform along the last axis is native"
+    if length is not None and length.value is None:
+        return "only a transform of constant length is native"
+    columns = _columns(types)
+    longest = _LONGEST // (x.dtype.itemsize // 4)
+    if columns > longest or not _fast(columns, _REGISTERS * 16):
+        return f"a length of {columns} has no native form, a power of two from {_REGISTERS * 16} to {longest} has"
+    return None
+
+
+def _columns(types: CallTypes) -> int:
+    """The length of the transform."""
+    length = types.inputs[2] if len(types.inputs) > 2 else None
+    return types.input(0).shape[-2] or 0 if length is None else int(_known(length).reshape(-1)[0])
+
+
+def lower_rows(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A power-of-two transform along the last axis, whose complex numbers are already stored as pairs."""
+    at, operation, _ = lowering.single(operations, Fourier)
+    *outer, width, _ = lowering.shape(operation.used[0])
+    columns = _columns(lowering.subgraph.types(operation))
+    _transform_rows(lowering, at, math.prod(outer), width, width, columns)
 
 
 def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
