@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onert.compiler.limits import COMMAND_WORK, native_work
+from onert.compiler.limits import COMMAND_WORK, MOVED_BYTE_WORK, native_work
 from onert.compiler.rewrite.called_graphs import (
     Enclosed,
     Inlined,
@@ -48,6 +48,7 @@ from onert.compiler.rewrite.loops.invariants import (
     without_results,
 )
 from onert.compiler.rewrite.loops.lists import as_tensors
+from onert.compiler.rewrite.loops.round_work import unmoved
 from onert.compiler.rewrite.loops.trip_counts import most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
@@ -304,7 +305,7 @@ class _Enclosing:
         """
         if self.most is None or self.share is None:
             return self.most
-        allowed = max(1, self.share // (_run_work(condition) + _run_work(body)))
+        allowed = max(1, self.share // (_run_work(condition) + _run_work(body, is_body=True)))
         if not self.loops:
             return min(self.most, allowed)
         if known is not None and 0 < known <= min(self.most, allowed):
@@ -372,15 +373,16 @@ def _closed(graph: Subgraph) -> bool:
     return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
 
 
-def _run_work(graph: Subgraph) -> int:
+def _run_work(graph: Subgraph, *, is_body: bool = False) -> int:
     """The work of one run, in additions, of a graph in which everything is known, with loops at their bounds."""
     total = COMMAND_WORK
     for operation in graph.operations:
         op = operation.op
         if isinstance(op, Loop):
-            total += (op.most or 1) * (_run_work(op.condition) + _run_work(op.body))
+            total += (op.most or 1) * (_run_work(op.condition) + _run_work(op.body, is_body=True))
         elif isinstance(op, Branch):
             total += max(_run_work(op.then), _run_work(op.otherwise))
         else:
             total += native_work(op, graph.types(operation))
+            total -= MOVED_BYTE_WORK * unmoved(graph, operation, is_body=is_body)
     return total
