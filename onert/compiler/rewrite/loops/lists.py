@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
 from onert.compiler.rewrite.called_graphs import with_constants
 from onert.compiler.rewrite.edit import Edit, definer
@@ -14,8 +15,14 @@ from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import While
 from onert.ir.ops.control_flow.sequences import SequenceInsert, SequenceJoin, SequenceOf
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.value import Value
+
+from .trip_counts import exact_trips, growth
 
 Simplify = Callable[[Subgraph], Subgraph]
 
@@ -26,6 +33,9 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
 
         items = SequenceOf(); While {items = SequenceInsert(items, x)}; y = SequenceJoin(items)   -->
         items = []; While {items = Concat(items, ExpandDims(x))}; y = items
+
+    If the number of rounds is known, the tensor has all entries from the beginning, and round i sets entry i. So have
+    then tensors to which each round appends an entry.
     """
     operation = graph.operations[at]
     op = operation.op
@@ -34,15 +44,16 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     operands = operation.used
     positions = [k for k, i in enumerate(operands) if graph.type(i).dtype is DType.VARIANT]
     others = [i for i in operands if graph.type(i).dtype is not DType.VARIANT]
-    if not positions or not all(graph.type(i).is_static for i in others):
-        return None
     condition, body = model[op.condition], model[op.body]
+    appended = [k for k, i in enumerate(operands) if _is_appended(graph.type(i), condition, body, k)]
+    if not (positions or appended) or not all(graph.type(i).is_static for i in others):
+        return None
     if not all(_is_list(graph, condition, body, operation, k) for k in positions):
         return None
     types = {
         i: graph.type(g).with_data(None)
         for k, (i, g) in enumerate(zip(body.inputs, operands, strict=True))
-        if k not in positions
+        if k not in positions and k not in appended
     }
     fixed = {
         k: data
@@ -56,20 +67,36 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
         return None
     if not all(each.is_static for each in items):
         return None
-    lists = {k: TensorType(each.dtype, (None, *each.shape)) for k, each in zip(positions, items, strict=True)}
+    starts = [graph.operands[i].known for i in operands]
+    counted = _counted(condition, simplified, starts, fixed, simplify)
+    length = None if counted is None else counted.rounds
+    lists = {k: TensorType(each.dtype, (length, *each.shape)) for k, each in zip(positions, items, strict=True)}
+    if length is not None:
+        lists |= {
+            k: graph.type(operands[k]).with_data(None).with_shape((length, *graph.type(operands[k]).shape[1:]))
+            for k in appended
+        }
+    elif not positions:
+        return None
     first = len(model)
-    changed = (*model.subgraphs, _with_lists(condition, lists), _appending(body, lists))
+    adding = _appending if counted is None else partial(_setting, counted=counted)
+    changed = (*model.subgraphs, _with_lists(condition, lists), adding(body, lists))
     results = tuple(lists.get(k, t) for k, t in enumerate(op.results))
     edit = Edit(graph)
     inputs = list(operands)
     for k, list_ in lists.items():
         edit.redefine(operation.outputs[k], Operand(list_))
-        empty = list_.with_shape((0, *list_.shape[1:]))
-        inputs[k] = edit.operand(Operand(empty))
-        nothing = edit.constant(np.zeros(0, list_.dtype.numpy), list_.dtype)
-        dims = edit.constant(np.array(empty.shape), DType.INT64)  # may contain symbolic numbers
-        edit.insert(at, Operation(Reshape(), (nothing, dims), (inputs[k],), operation.location))
-        for reader in graph.uses.get(operation.outputs[k], ()):
+        first_type = list_.with_shape((length or 0, *list_.shape[1:]))
+        inputs[k] = edit.operand(Operand(first_type))
+        dims = edit.constant(np.array(first_type.shape), DType.INT64)  # may contain symbolic numbers
+        if counted is None:
+            nothing = edit.constant(np.zeros(0, list_.dtype.numpy), list_.dtype)
+            made = Operation(Reshape(), (nothing, dims), (inputs[k],), operation.location)
+        else:
+            zero = edit.constant(np.zeros((), list_.dtype.numpy), list_.dtype)
+            made = Operation(Fill(), (dims, zero), (inputs[k],), operation.location)
+        edit.insert(at, made)
+        for reader in graph.uses.get(operation.outputs[k], ()) if k in positions else ():
             join = graph.operations[reader]
             edit.replace(reader, evolve(join, op=Copy()))
     edit.replace(at, evolve(operation, op=While(first, first + 1, results), inputs=tuple(inputs)))
@@ -100,6 +127,28 @@ def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Op
     )
 
 
+def _is_appended(start: TensorType, condition: Subgraph, body: Subgraph, k: int) -> bool:
+    """Whether operand `k` of a loop is a tensor without entries at first, to which each round appends one of known
+    shape, and which nothing else reads in the loop."""
+    added = definer(body, body.outputs[k])
+    return (
+        start.rank > 0
+        and start.shape[0] == 0
+        and None not in start.shape
+        and start.quantization is None
+        and added is not None
+        and isinstance(added.op, Concat)
+        and added.op == Concat(0)
+        and len(added.used) == 2
+        and added.used[0] == body.inputs[k]
+        and body.type(added.used[1]).shape == (1, *start.shape[1:])
+        and len(body.uses.get(body.inputs[k], ())) == 1
+        and body.outputs[k] not in body.uses
+        and list(body.outputs).count(body.outputs[k]) == 1
+        and condition.inputs[k] not in condition.uses
+    )
+
+
 def _item(body: Subgraph, k: int) -> TensorType:
     """The type of what a round adds to list `k`."""
     added = definer(body, body.outputs[k])
@@ -114,15 +163,72 @@ def _with_lists(graph: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
     return evolve(graph, operands=tuple(operands))
 
 
+@frozen
+class _Counted(Value):
+    """A loop of a known number of rounds: the position of its counter, which begins at `first` and grows by 1."""
+
+    rounds: int
+    counter: int
+    first: int
+
+
+def _counted(
+    condition: Subgraph,
+    body: Subgraph,
+    starts: Sequence[TensorType],
+    fixed: Mapping[int, Constant],
+    simplify: Simplify,
+) -> _Counted | None:
+    """How the rounds of a loop are counted, if their number is known; otherwise None."""
+    types = {i: start.with_data(None) for i, start in zip(condition.inputs, starts, strict=True)}
+    try:
+        simplified = simplify(with_constants(condition.with_types(types), fixed))
+    except (ModelError, RuleError):
+        return None
+    rounds = exact_trips(simplified, body, starts)
+    comparison = definer(simplified, simplified.outputs[0])
+    if rounds is None or comparison is None:
+        return None
+    counter = next(simplified.inputs.index(i) for i in comparison.used if i in simplified.inputs)
+    first = starts[counter].value
+    if growth(body, counter) != 1 or first is None:
+        return None
+    return _Counted(rounds, counter, int(first.reshape(-1)[0]))
+
+
+def _setting(body: Subgraph, lists: dict[int, TensorType], counted: _Counted) -> Subgraph:
+    """The body that sets an entry of a tensor to what a round adds."""
+    counter = body.inputs[counted.counter]
+    type_ = body.type(counter)
+    edit = Edit(_with_lists(body, lists))
+    for k, list_ in lists.items():
+        at, added, row, operations = _row(body, k, list_, edit)
+        index = counter
+        if counted.first:
+            index = edit.operand(Operand(type_.with_data(None)))
+            before = edit.constant(np.array(-counted.first, type_.dtype.numpy), type_.dtype)
+            operations.append(Operation(Binary(BinaryKind.ADD), (counter, before), (index,), added.location))
+        edit.replace(at, *operations, Operation(PutRow(), (body.inputs[k], row, index), added.outputs, added.location))
+    return edit.done()
+
+
+def _row(body: Subgraph, k: int, list_: TensorType, edit: Edit) -> tuple[int, Operation, int, list[Operation]]:
+    """The number of the operation that adds to list `k` and the operation, a row with what it adds, and the operations
+    that make the row."""
+    (at,) = (i for i, o in enumerate(body.operations) if body.outputs[k] in o.outputs)
+    added = body.operations[at]
+    edit.redefine(body.outputs[k], Operand(list_))
+    if isinstance(added.op, Concat):
+        return at, added, added.used[1], []
+    row = edit.operand(Operand(TensorType(list_.dtype, (1, *list_.shape[1:]))))
+    axis = edit.constant(np.array(0, np.int32), DType.INT32)
+    return at, added, row, [Operation(ExpandDims(), (added.used[1], axis), (row,), added.location)]
+
+
 def _appending(body: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
     """The body that appends what a round adds to the entries of a tensor."""
     edit = Edit(_with_lists(body, lists))
     for k, list_ in lists.items():
-        (at,) = (i for i, o in enumerate(body.operations) if body.outputs[k] in o.outputs)
-        added = body.operations[at]
-        row = edit.operand(Operand(TensorType(list_.dtype, (1, *list_.shape[1:]))))
-        axis = edit.operand(Operand(TensorType(DType.INT32, ()), data=Constant(np.array(0, np.int32))))
-        edit.redefine(body.outputs[k], Operand(list_))
-        expanded = Operation(ExpandDims(), (added.used[1], axis), (row,), added.location)
-        edit.replace(at, expanded, Operation(Concat(0), (body.inputs[k], row), added.outputs, added.location))
+        at, added, row, operations = _row(body, k, list_, edit)
+        edit.replace(at, *operations, Operation(Concat(0), (body.inputs[k], row), added.outputs, added.location))
     return edit.done()
