@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onert.ir import Operation, Subgraph
 from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.symbolic.trace import maximum
 
 
 def unmoved(graph: Subgraph, operation: Operation, *, is_body: bool) -> int:
@@ -13,11 +14,12 @@ def unmoved(graph: Subgraph, operation: Operation, *, is_body: bool) -> int:
     place if nothing else reads that state.
     """
     sizes = [graph.type(i).nbytes for i in operation.used]
+    found: int = 0
     if isinstance(operation.op, Gather):
-        return max(0, sizes[0] - graph.type(operation.outputs[0]).nbytes)
-    if is_body and _is_in_place(graph, operation):
-        return max(0, 2 * (sizes[0] - sizes[1]))
-    return 0
+        found = maximum(0, sizes[0] - graph.type(operation.outputs[0]).nbytes)
+    elif is_body and _is_in_place(graph, operation):
+        found = maximum(0, 2 * (sizes[0] - sizes[1]))
+    return found
 
 
 def _is_in_place(body: Subgraph, operation: Operation) -> bool:
