@@ -18,6 +18,7 @@ from onert.ir import Array, OnertError, Subgraph
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.vision_audio.fourier import Fourier
 from onert_llvm.target.isa import Isa, runnable
 
 from .natively import BACKEND, NOTHING, legal, sequence_of, subgraph_of, unsupported
@@ -196,11 +197,19 @@ def bind(subgraph: Subgraph, isa: Isa) -> Run:
 def order_decides(special: Special, what: str) -> bool:
     """Whether the order of additions or multiplications, which backends choose, decides if the result overflows."""
     op = special.case.op
-    if isinstance(op, RFFT2D):  # an infinity meets factors of 0 in some decompositions and not in others
+    if isinstance(op, RFFT2D | Fourier):  # an infinity meets factors of 0 in some decompositions and not in others
         return "infinity" in what
     product = isinstance(op, Reduce) and op.kind is Reduction.PROD
     normalised = isinstance(op, LSTM) and "normalised" in special.name
     return "huge" in what and (product or normalised)
+
+
+def compared(special: Special, result: Array) -> Array:
+    """A result as it is compared: real and imaginary parts together, since factors of 0, which some decompositions
+    leave out, decide which of them a NaN reaches."""
+    if isinstance(special.case.op, Fourier) and result.shape[-1] == 2:
+        return np.ascontiguousarray(result).view(np.complex128 if result.dtype == np.float64 else np.complex64)
+    return result
 
 
 def difference(mine: Array, theirs: Array) -> str | None:

@@ -58,9 +58,9 @@ def lanes_of(isa: Isa, dtype: DType) -> int:
 
 
 def table(size: int, lanes: int, dtype: DType) -> Array:
-    """All factors for a transform of `size` real numbers, stage by stage, then those of the last step, halved."""
+    """All factors for a transform of `size` real numbers, stage by stage, then those of the last step."""
     angles = np.arange(size // 2) * (-2 * np.pi / size)
-    last = np.stack([np.cos(angles), np.sin(angles)]) / 2
+    last = np.stack([np.cos(angles), np.sin(angles)])
     parts = [stage.factors(lanes).reshape(-1) for stage in stages(size // 2) if stage.turns > 1]
     return np.concatenate([*parts, last.reshape(-1)]).astype(dtype.numpy)
 
@@ -220,11 +220,13 @@ def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: Vi
         part[half].store(value)
     with k.loop(half, step=lanes, nonempty=True) as at:
         x, y = ([part[place].load(lanes) for part in source] for place in (at, half - at - (lanes - 1)))
-        real, imaginary = (v.shuffle(range(lanes - 1, -1, -1)) for v in y)
+        x = [v * 0.5 for v in x]  # before they are added, so that only results overflow that are too large
+        real, imaginary = (v.shuffle(range(lanes - 1, -1, -1)) * 0.5 for v in y)
         between = x[1] + imaginary, real - x[0]
         turned = _product(k, between, (factors[at].load(lanes), factors[at + half].load(lanes)))
-        found = k.fma(x[0] + real, real.like(0.5), turned[0]), k.fma(x[1] - imaginary, real.like(0.5), turned[1])
+        found = x[0] + real + turned[0], x[1] - imaginary + turned[1]
         for i, value in enumerate(_interleaved(found[0], found[1], 1)):
             out[at * 2 + i * lanes].store(value)
     out[size].store(first[0] - first[1])
-    out[size + 1].store(first[0].like(0.0))
+    for real_number in (0, size):  # no sine contributes to these, even if a number of the row is NaN
+        out[real_number + 1].store(first[0].like(0.0))
