@@ -158,6 +158,7 @@ def _own_lists(graph: Subgraph, affecting: Set[int]) -> dict[int, int]:
 
     def root(at: int) -> int:
         while first.setdefault(at, at) != at:
+            first[at] = first[first[at]]  # so that a long chain is followed once
             at = first[at]
         return at
 

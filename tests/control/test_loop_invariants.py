@@ -29,10 +29,10 @@ FEATURES_VALUE: Array = RNG.uniform(-1, 1, (1, 6, 4)).astype(np.float32)
 START: Array = RNG.uniform(-1, 1, (1, 4)).astype(np.float32)
 
 
-def _attending(*, with_branch: bool, changes: bool = False) -> tuple[Subgraph, ...]:
+def _attending(*, with_branch: bool, changes: int | None = None) -> tuple[Subgraph, ...]:
     """for i < n: state = state x weights + row 0 of (features x weights), and 1 more if it is odd.
 
-    The weights are an operand of the loop, which a branch returns too if there is one. If `changes`, one side of the
+    The weights are an operand of the loop, which a branch returns too if there is one. Side `changes` of the
     branch returns other weights.
     """
     top = Builder()
@@ -51,11 +51,11 @@ def _attending(*, with_branch: bool, changes: bool = False) -> tuple[Subgraph, .
     odd = body.add(LESS, body.constant(np.int32(0)), body.add(Binary(BinaryKind.FLOOR_MOD), i_, _two(body)))
     state, weights = body.add_many(If(3, 4, (STATE, WEIGHTS)), odd, state, weights)
     graphs.append(body.subgraph([one_more(body, i_), n_, state, features, weights]))
-    for more in (1, 0):
+    for at, more in enumerate((1, 0)):
         side = Builder("side")
         x, w = side.input(STATE), side.input(WEIGHTS)
         x = side.add(ADD, x, side.constant(np.float32(more)))
-        w = side.add(Unary(UnaryKind.NEG) if changes and more else Copy(), w)
+        w = side.add(Unary(UnaryKind.NEG) if changes == at else Copy(), w)
         graphs.append(side.subgraph([x, w]))
     return tuple(graphs)
 
@@ -64,12 +64,13 @@ def _two(b: Builder) -> int:
     return b.constant(np.int32(2))
 
 
-def _expected(rounds: int, *, with_branch: bool, changes: bool = False) -> tuple[Array, Array]:
+def _expected(rounds: int, *, with_branch: bool, changes: int | None = None) -> tuple[Array, Array]:
     state, weights = START, WEIGHTS_VALUE
     for i in range(rounds):
         state = state @ weights + (FEATURES_VALUE @ weights)[:, 0]
-        if with_branch and i % 2:
-            state, weights = state + 1, -weights if changes else weights
+        if with_branch:
+            odd = i % 2
+            state, weights = state + odd, -weights if changes == 1 - odd else weights
     return state, weights
 
 
@@ -81,9 +82,9 @@ def _loop_of(program: Any) -> Loop:
 
 @BACKENDS
 @pytest.mark.parametrize("rounds", [0, 1, 5])
-@pytest.mark.parametrize(("with_branch", "changes"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize(("with_branch", "changes"), [(False, None), (True, None), (True, 0), (True, 1)])
 def test_loops_compute_the_same_with_what_no_round_changes_taken_out(
-    with_branch: bool, changes: bool, rounds: int, backends: tuple[str, ...]
+    with_branch: bool, changes: int | None, rounds: int, backends: tuple[str, ...]
 ) -> None:
     graphs = _attending(with_branch=with_branch, changes=changes)
     program = onert.compile(Package((Subgraphs(graphs),), "attending"), backends=backends)
@@ -111,8 +112,9 @@ def test_products_of_what_no_round_changes_are_computed_once() -> None:
     assert any(isinstance(o.op, BatchMatMul) for o in program.main.subgraph.operations)
 
 
-def test_weights_that_a_branch_changes_stay_the_state_of_a_loop() -> None:
-    program = onert.compile(Package((Subgraphs(_attending(with_branch=True, changes=True)),), "attending"))
+@pytest.mark.parametrize("side", [0, 1])
+def test_weights_that_a_side_of_a_branch_changes_stay_the_state_of_a_loop(side: int) -> None:
+    program = onert.compile(Package((Subgraphs(_attending(with_branch=True, changes=side)),), "attending"))
     body = _loop_of(program).body
     assert body.outputs[4] != body.inputs[4]
     assert body.uses[body.inputs[4]]

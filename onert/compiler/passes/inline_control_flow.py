@@ -283,7 +283,8 @@ class _Enclosing:
     ) -> tuple[Subgraph | None, Subgraph | None]:
         """A loop's condition and body for a state. They read the constants among the operands that no round changes:
         the passes may show that there are more of these, since a branch returns them too."""
-        fixed = constant_state(operands, self.model[op.body])
+        given = [each.counted.type.data for each in operands]
+        fixed = constant_state(given, self.model[op.body])
         while True:
             self.loops += 1
             try:
@@ -292,7 +293,7 @@ class _Enclosing:
                 self.loops -= 1
             if body is None:
                 return condition, None
-            known = constant_state(operands, body)
+            known = constant_state(given, body)
             if known.keys() <= fixed.keys():
                 return condition, returning_inputs(body, fixed)
             fixed |= known

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from attrs import evolve
 
-from onert.compiler.rewrite.counts.counted_types import CountedOperand, CountedType
+from onert.compiler.rewrite.counts.counted_types import CountedType
 from onert.compiler.rewrite.edit import Edit, compact
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Constant, Operand, Operation, Subgraph, TensorType
@@ -19,12 +19,12 @@ FLOPS_PER_BYTE = 8
 multiplications for each byte of it, as products do."""
 
 
-def constant_state(operands: Sequence[CountedOperand], body: Subgraph) -> dict[int, Constant]:
-    """The constants, by position, among a loop's operands that its body returns as they are."""
+def constant_state(given: Sequence[Constant | None], body: Subgraph) -> dict[int, Constant]:
+    """The constants, by position, among what a loop is `given` that its body returns as they are."""
     return {
-        at: each.counted.type.data
-        for at, (each, i, o) in enumerate(zip(operands, body.inputs, body.outputs, strict=False))
-        if i == o and each.counted.type.data is not None
+        at: data
+        for at, (data, i, o) in enumerate(zip(given, body.inputs, body.outputs, strict=False))
+        if i == o and data is not None
     }
 
 
@@ -39,11 +39,13 @@ def passed_through(sides: Sequence[Subgraph], types: Sequence[CountedType]) -> d
 
     `types` are the operands' types: counted tensors are not searched. One result always stays.
     """
+    plain = [at for at, type_ in enumerate(types) if not type_.axes]
+    positions = [{side.inputs[at]: at for at in plain} for side in sides]
     found: dict[int, int] = {}
     for result, outputs in enumerate(zip(*(side.outputs for side in sides), strict=True)):
-        for at, type_ in enumerate(types):
-            if not type_.axes and all(side.inputs[at] == o for side, o in zip(sides, outputs, strict=True)):
-                found[result] = at
+        at, *others = (own.get(o) for own, o in zip(positions, outputs, strict=True))
+        if at is not None and all(other == at for other in others):
+            found[result] = at
     if sides and len(found) == len(sides[0].outputs):
         found.pop(0, None)
     return found
@@ -67,7 +69,8 @@ def hoisted(graph: Subgraph, at: int) -> tuple[Subgraph, int]:
     moved = _movable(body)
     if not moved:
         return graph, at
-    kept = [o for i, o in enumerate(body.operations) if i not in moved]
+    gone = set(moved)
+    kept = [o for i, o in enumerate(body.operations) if i not in gone]
     read = {i for o in kept for i in o.used}
     passed = [o for i in moved for o in body.operations[i].outputs if o in read]
     types = [body.type(o) for o in passed]
@@ -106,7 +109,7 @@ def _is_moved(body: Subgraph, operation: Operation, given: Sequence[int]) -> boo
     types = [body.type(i) for i in (*given, *operation.outputs)]
     if not all(t.dtype.is_float for t in types) or not is_function(operation):
         return False
-    if any(o in body.outputs for o in operation.outputs):
+    if not body.kept.isdisjoint(operation.outputs):
         return False
     read, written = (sum(body.type(i).nbytes for i in each) for each in (operation.used, operation.outputs))
     return written <= read or cost(operation.op, body.types(operation)).flops >= FLOPS_PER_BYTE * written

@@ -22,6 +22,7 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.value import Value
 
+from .invariants import constant_state
 from .trip_counts import exact_trips, growth
 
 Simplify = Callable[[Subgraph], Subgraph]
@@ -55,11 +56,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
         for k, (i, g) in enumerate(zip(body.inputs, operands, strict=True))
         if k not in positions and k not in appended
     }
-    fixed = {
-        k: data
-        for k, (i, o, g) in enumerate(zip(body.inputs, body.outputs, operands, strict=True))
-        if i == o and (data := graph.operands[g].data) is not None
-    }
+    fixed = constant_state([graph.operands[i].data for i in operands], body)
     try:
         simplified = simplify(with_constants(body.with_types(types), fixed))
         items = [_item(simplified, k) for k in positions]
@@ -72,10 +69,8 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     length = None if counted is None else counted.rounds
     lists = {k: TensorType(each.dtype, (length, *each.shape)) for k, each in zip(positions, items, strict=True)}
     if length is not None:
-        lists |= {
-            k: graph.type(operands[k]).with_data(None).with_shape((length, *graph.type(operands[k]).shape[1:]))
-            for k in appended
-        }
+        begun = {k: graph.type(operands[k]).with_data(None) for k in appended}
+        lists |= {k: type_.with_shape((length, *type_.shape[1:])) for k, type_ in begun.items()}
     elif not positions:
         return None
     first = len(model)
@@ -215,7 +210,7 @@ def _setting(body: Subgraph, lists: dict[int, TensorType], counted: _Counted) ->
 def _row(body: Subgraph, k: int, list_: TensorType, edit: Edit) -> tuple[int, Operation, int, list[Operation]]:
     """The number of the operation that adds to list `k` and the operation, a row with what it adds, and the operations
     that make the row."""
-    (at,) = (i for i, o in enumerate(body.operations) if body.outputs[k] in o.outputs)
+    at = body.definitions[body.outputs[k]]
     added = body.operations[at]
     edit.redefine(body.outputs[k], Operand(list_))
     if isinstance(added.op, Concat):
