@@ -29,7 +29,7 @@ from onert.ir.ops.data_movement.part_update import Update
 from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import ByIdentity
 
-from .kernel import Part, Sequence, Stretched
+from .kernel import Part, Redirect, Sequence, Stretched
 from .memory import HOST, require_room
 from .tensor import Tensor, Tensors
 
@@ -113,6 +113,9 @@ class _BoundStretch:
     def put(self) -> None:
         """There is nothing to change: the tensors have the current shapes."""
 
+    def redirect(self, operands: frozenset[int]) -> Redirect:
+        return _looked_up
+
 
 class Evaluating:
     """A sequence bound to tensors, with one part per operation."""
@@ -126,6 +129,13 @@ class Evaluating:
     def __call__(self) -> None:
         for call in self._calls:
             call()
+
+    def redirect(self, operands: frozenset[int]) -> Redirect:
+        return _looked_up
+
+
+def _looked_up(array: Array) -> None:
+    """Nothing is redirected: the tensors' buffers are looked up in each run."""
 
 
 def _evaluating(sequence: Sequence, tensors: Tensors, context: Context, is_stretched: bool = False) -> Evaluating:

@@ -86,6 +86,40 @@ class CopiesAfter(Protocol):
         """
 
 
+Redirect = Callable[[Array], None]
+"""Redirects a bound call to another array; see `Redirects`."""
+
+
+@runtime_checkable
+class Redirects(Protocol):
+    """What `bind` returns, or what a stretched kernel's does, if its runs can be redirected to another array for an
+    input or output without being bound again."""
+
+    def redirect(self, operands: frozenset[int]) -> Redirect | None:
+        """A function that makes the following runs use another array for these operands, which share one memory; None
+        if that is impossible.
+
+        The array is contiguous, has the same size, and shares no memory with anything else that runs write. The caller
+        keeps it alive until it passes another one.
+        """
+
+
+def together(redirects: Iterable[Redirect | None]) -> Redirect | None:
+    """Calls all of these; None if one of them is."""
+    found = tuple(redirects)
+    each = tuple(redirect for redirect in found if redirect is not None)
+    if len(each) < len(found):
+        return None
+    if len(each) == 1:
+        return each[0]
+
+    def redirected(array: Array) -> None:
+        for redirect in each:
+            redirect(array)
+
+    return redirected
+
+
 class Kernel(Protocol):
     """A compiled sequence. All executions of a program share it, so it must not hold any execution's data."""
 

@@ -119,7 +119,7 @@ class Execution:
             run = partial(metered, run, instance.meter)
         if instance.journal is not None or any(o.resource is not None for o in program.main.subgraph.operands):
             run = module("onert.exec.run_modes").prepared(run, frame, instance)
-        return Setup(Fixed(program, changed), instance, frame, run, outdated)
+        return Setup(Fixed(program, changed), instance, frame, run, outdated, own_arena=self._arena is None)
 
     # ---- inputs
 
@@ -236,7 +236,7 @@ class Execution:
             arena = callers_arena(self._arena, self.program.arena_bytes)
             require_apart(f"output {info.name!r}", buffer, [("the arena", arena)])
         setup.own_outputs.add(position)
-        setup.frame.place(setup.output(position), buffer)
+        setup.settle(setup.output(position), buffer)
 
     def get_output(self, name: str | int) -> Array:
         """Return an output of the last run: the buffer given to `set_output`, otherwise a new array.

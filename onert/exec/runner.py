@@ -73,7 +73,8 @@ class Setup(ByIdentity):
     """A program with its memory, and what its user set: the positions of inputs in `given`; source and target of inputs
     `copied` before each run; the execution's buffers for these in `own_inputs`; outputs with a user's buffer in
     `own_outputs`; whether a run has begun, so that outputs have elements, in `ran`; the inputs that the last `run`
-    copied in `run_inputs`. `outdated` says why inputs set before a change of shapes must be set again.
+    copied in `run_inputs`. `own_arena` says that the arena is no user's, and `outdated` why inputs set before a change
+    of shapes must be set again.
     """
 
     fit: Fit
@@ -87,6 +88,7 @@ class Setup(ByIdentity):
     own_outputs: set[int] = Factory(set)
     ran: bool = False
     run_inputs: Sequence[Input] = ()
+    own_arena: bool = True
     _ends: Sequence[tuple[str, Tensor, TensorInfo]] = field(default=(), init=False)
     """The name, the tensor and the description of each output."""
 
@@ -109,12 +111,22 @@ class Setup(ByIdentity):
         self.copied.pop(position, None)
         operand = self.input(position)
         if is_in_place(array) and not self.copies(operand, array):
-            self.frame.place(operand, array)
+            self.settle(operand, array)
         else:
             mine = self.own_input(position)
             self.copied[position] = (array, mine)
             self.frame.place(operand, mine)
         self.given.add(position)
+
+    def settle(self, operand: int, array: Array) -> None:
+        """Make an array the buffer of an input or output. Kernels remain bound if runs write nothing else there, as
+        the order in which threads may run commands depends on that."""
+        graph, tensors = self.frame.routine.subgraph, self.frame.tensors
+        others = {*graph.outputs, *(update.variable for update in graph.state)} - {operand}
+        written = [tensors[i].buffer for i in others]
+        apart = self.own_arena and not any(isinstance(b, np.ndarray) and np.may_share_memory(array, b) for b in written)
+        if not (apart and self.frame.redirect(operand, array)):
+            self.frame.place(operand, array)
 
     def lend_input(self, position: int) -> Array:
         """Set an input to its own buffer, and return it."""

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from onert.backend import HasParts, Part
+from onert.backend import HasParts, Part, Redirect, Redirects
+from onert.backend.kernel import together
 
 MEASURED = 7
 """The number of runs of each way in a comparison, whose medians are compared."""
@@ -65,6 +66,10 @@ class MeasuredChoice:
             chosen = int(median(side_by_side) < CLEARLY * median(sequential))
             self._between = min(2 * self._between, MOST) if chosen == self._chosen else LEAST
             self._chosen, self._left, self._warmed, self._times = chosen, self._between, (0, 0), ([], [])
+
+    def redirect(self, operands: frozenset[int]) -> Redirect | None:
+        both = [way.redirect(operands) if isinstance(way, Redirects) else None for way in self._ways]
+        return together(both)
 
     @property
     def parts(self) -> tuple[Part, ...]:

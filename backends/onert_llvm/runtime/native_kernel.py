@@ -11,32 +11,18 @@ from typing import Self
 import numpy as np
 from attrs import frozen
 
-from onert.backend import HasParts, Part, Tensors
+from onert.backend import HasParts, Part, Redirect, Redirects, Tensors
 from onert.ir import Array, Context, ExecutionError
 from onert.ir.process import imports
 from onert.ir.value import ByIdentity
-from onert_llvm.command.barriers import barriers, has_teams, waits
-from onert_llvm.command.command import (
-    CONDITION,
-    JUMP,
-    PROGRAM,
-    REPORT_BYTES,
-    Area,
-    Check,
-    Command,
-    Lowered,
-    Pointer,
-    is_idle,
-    kernel_calls,
-)
-from onert_llvm.command.task_layout import slot_bits
+from onert_llvm.command.barriers import has_teams
+from onert_llvm.command.command import CONDITION, JUMP, PROGRAM, Check, Command, Lowered, is_idle, kernel_calls
 
-from .aligned_memory import zeros
+from .bound_commands import COMMAND_BYTES, Bound, BoundCommands, Places, Redirecting
 from .thread_pool import POOLS, Pool
 
-_WORDS, _STATE = 8, 16
-"""64-bit words of a command in memory or a thread's share of it (see `pool.ll`), and of what is learnt from runs."""
-_FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
+_STATE = 16
+"""64-bit words of what is learnt from runs (see `pool.ll`)."""
 
 
 @frozen(eq=False)
@@ -80,7 +66,7 @@ def runner(
     """A call that runs bound commands and keeps the memory that they use alive. With `adapts`, it uses fewer threads
     where that is faster; without, measurements by others are undisturbed.
     """
-    keep = program, place
+    keep = Bound(program, place)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     serial = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
     state = np.zeros(_STATE, np.int64) if adapts else None  # shared by all runs: each builds on the previous
@@ -93,7 +79,7 @@ def runner(
         if not has_teams(some) and (
             kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
         ):
-            return _Serial(serial, start, len(some), (kernel, *keep), of)
+            return _Serial(serial, start, len(some), kernel, keep, of)
         return _Parallel(parallel(), kernel, start, len(some), keep, of, state)
 
     def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
@@ -118,7 +104,7 @@ def runner(
                 steps[start] = drive(program.inner[start], command.program, command.operation), 1, 1
             else:
                 steps[start] = run(program.address(start), some[start:stop]), length, length
-        return _Steps(steps, len(some), of)
+        return _Steps(steps, len(some), of, keep)
 
     return drive(program, commands)
 
@@ -166,15 +152,20 @@ def _cuts(commands: Sequence[Command]) -> Iterator[int]:
             yield from (at, at + 1)
 
 
-class _Steps:
+class _Steps(Redirecting):
     """Calls by the number of their first step, with the offset of the next step; the second offset is for a jump that
     is not taken (False). `operation` is the program's, None for all commands of a kernel."""
 
-    __slots__ = ("_end", "_operation", "_steps")
+    __slots__ = ("_end", "_operation", "_steps", "bound")
 
     def __init__(
-        self, steps: Mapping[int, tuple[Callable[[], bool | None], int, int]], end: int, operation: int | None
+        self,
+        steps: Mapping[int, tuple[Callable[[], bool | None], int, int]],
+        end: int,
+        operation: int | None,
+        bound: Bound,
     ) -> None:
+        self.bound = bound
         self._steps = steps
         self._end = end
         self._operation = operation
@@ -193,13 +184,13 @@ class _Steps:
             at += otherwise if call() is False else by
 
 
-class _Serial(partial[None]):
+class _Serial(Redirecting, partial[None]):
     """Runs the commands on the calling thread: just the native function with its arguments, for minimal overhead."""
 
-    __slots__ = ("_address", "_keep", "_operations")
+    __slots__ = ("_address", "_kernel", "_operations", "bound")
 
     _address: int
-    _keep: tuple[NativeKernel, *tuple[object, ...]]
+    _kernel: NativeKernel
     _operations: tuple[int, ...]
 
     def __new__(
@@ -207,18 +198,20 @@ class _Serial(partial[None]):
         run: Callable[..., None],
         address: int,
         count: int,
-        keep: tuple[NativeKernel, *tuple[object, ...]],
+        kernel: NativeKernel,
+        bound: Bound,
         operations: tuple[int, ...],
     ) -> Self:
         self = super().__new__(cls, run, ctypes.c_void_p(address), ctypes.c_int64(count))
         self._address = address
-        self._keep = keep
+        self._kernel = kernel
+        self.bound = bound
         self._operations = operations
         return self
 
     def with_copies(self, pairs: Iterable[tuple[Array, Array]]) -> Callable[[], None]:
         """The same run, which then copies the second array of each pair to the first."""
-        run = self._keep[0].pool["onert_run_and_copy"]
+        run = self._kernel.pool["onert_run_and_copy"]
         copying: Callable[[], None] = imports.module("onert_llvm.runtime.copying").Copying(run, self.args, pairs, self)
         return copying
 
@@ -226,15 +219,15 @@ class _Serial(partial[None]):
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
         return tuple(
-            Part((at,), _Serial(self.func, self._address + skipped, count, self._keep, (at,) * count))
+            Part((at,), _Serial(self.func, self._address + skipped, count, self._kernel, self.bound, (at,) * count))
             for at, skipped, count in _stretches(self._operations)
         )
 
 
-class _Parallel:
+class _Parallel(Redirecting):
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_call", "_idle", "_keep", "_kernel", "_operations", "_run", "_state", "_words")
+    __slots__ = ("_address", "_call", "_idle", "_kernel", "_operations", "_run", "_state", "_words", "bound")
 
     def __init__(
         self,
@@ -242,7 +235,7 @@ class _Parallel:
         kernel: NativeKernel,
         address: int,
         count: int,
-        keep: object,
+        bound: Bound,
         operations: tuple[int, ...],
         state: Array | None,
     ) -> None:
@@ -254,12 +247,12 @@ class _Parallel:
         self._words = np.array([address, count, 0 if state is None else state.ctypes.data], np.int64)
         self._call = ctypes.c_void_p(self._words.ctypes.data)
         self._state = state
-        self._keep = keep
+        self.bound = bound
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
-        some = partial(_Parallel, self._run, self._kernel, state=None, keep=self._keep)
+        some = partial(_Parallel, self._run, self._kernel, state=None, bound=self.bound)
         return tuple(
             Part((at,), some(address=self._address + skipped, count=count, operations=(at,) * count))
             for at, skipped, count in _stretches(self._operations)
@@ -301,6 +294,9 @@ class _Checked:
             raise ExecutionError(self._checks[number].sentence(element))
         self._clean = True
 
+    def redirect(self, operands: frozenset[int]) -> Redirect | None:
+        return self._run.redirect(operands) if isinstance(self._run, Redirects) else None
+
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the run, each followed by the checks."""
@@ -312,89 +308,5 @@ def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     start = 0
     for at, row in groupby(operations):
         count = len(list(row))
-        yield at, start * _WORDS * 8, count
+        yield at, start * COMMAND_BYTES, count
         start += count
-
-
-class Places:
-    """Resolves pointers to addresses, and keeps the arrays alive."""
-
-    def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
-        self._lowered = lowered
-        self._tensors = tensors
-        self.scratch = zeros(max(lowered.scratch * lowered.teams, 1), np.uint8)
-        self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
-        self._operands: dict[int, tuple[int, Array]] = {}
-
-    def __call__(self, pointer: Pointer) -> int:
-        if pointer.area is Area.CONSTANT:
-            base = self._lowered.constants[pointer.index].ctypes.data
-        elif pointer.area is Area.SCRATCH:
-            base = self.scratch.ctypes.data + pointer.index * self._lowered.scratch
-        elif pointer.area is Area.REPORT:
-            base = self.all_reports.ctypes.data
-        else:
-            found = self._operands.get(pointer.index)
-            if found is None:
-                array = np.ascontiguousarray(self._tensors[pointer.index].array)
-                found = self._operands[pointer.index] = (array.ctypes.data, array)
-            base = found[0]
-        return int(base) + pointer.offset
-
-
-class BoundCommands:
-    """The array of commands that native code walks, with their tasks and the programs that some of them run."""
-
-    def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: Places) -> None:
-        self.inner = {at: BoundCommands(kernel, c.program, place) for at, c in enumerate(commands) if c.program}
-        self._tasks = np.array([bits for command in commands for bits in _task(command, place)], np.uint64)
-        count, shares = max(len(commands), 1), kernel.threads if kernel.threads > 1 else 0
-        lines = zeros((count * (1 + shares) + 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
-        self._rows, rest = lines[:count], lines[count:]
-        at, line = self._tasks.ctypes.data, rest.ctypes.data
-        runs = line + 8 * _WORDS * count * shares
-        teams = has_teams(commands)
-        syncs = self._lists(waits(commands, place)) if teams else barriers(commands, place)
-        for number, (row, command, sync) in enumerate(zip(self._rows, commands, syncs, strict=False)):
-            row[_TASK] = at
-            if command.program:
-                row[_FN], row[_TASK] = kernel.pool[command.spec.symbol], self.inner[number].address(0)
-            elif command.spec != JUMP:
-                row[_FN] = kernel.kernels[command.spec.symbol]
-            row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
-            row[_SHARES], row[_RUNS] = line, runs
-            if teams:
-                first, threads = command.threads or (0, kernel.threads)
-                row[_THREADS] = first | threads << 32
-            at += 8 * len(command.spec.layout.names)
-            line += 8 * _WORDS * shares
-
-    def address(self, at: int) -> int:
-        """The address of a command."""
-        return int(self._rows.ctypes.data) + at * _WORDS * 8
-
-    def count(self, at: int, pieces: bool) -> int:
-        """The address of a command's number of tiles, or of its number of pieces."""
-        return self.address(at) + 8 * (_PIECES if pieces else _TILES)
-
-    def slot(self, at: int, slot: int) -> int:
-        """The address of a slot of a command's task."""
-        return int(self._rows[at, _TASK]) + 8 * slot
-
-    def _lists(self, needed: Sequence[Sequence[int]]) -> list[int]:
-        """For each command, the address of a list of how far back the commands are that it waits for; 0 for none."""
-        numbers: list[int] = []
-        at: list[int | None] = []
-        for number, earlier in enumerate(needed):
-            at.append(len(numbers) if earlier else None)
-            if earlier:
-                numbers += (len(earlier), *(number - other for other in earlier))
-        self._needed = np.array(numbers, np.int64)
-        base = int(self._needed.ctypes.data)
-        return [0 if place is None else base + 8 * place for place in at]
-
-
-def _task(command: Command, place: Callable[[Pointer], int]) -> Iterator[int]:
-    """The values of a command's slots."""
-    for value in (command.slots[name] for name in command.spec.layout.names):
-        yield place(value) if isinstance(value, Pointer) else slot_bits(value)

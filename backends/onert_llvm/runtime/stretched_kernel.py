@@ -11,17 +11,19 @@ from typing import Any, Self
 import numpy as np
 from attrs import evolve, field, frozen
 
-from onert.backend import Following, Tensors
+from onert.backend import Following, Redirect, Redirects, Tensors
 from onert.backend.memory import touched
 from onert.ir import Array, Context
+from onert.ir.dtype import address
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
 from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps, is_idle
 
 from .aligned_memory import Elements
+from .bound_commands import BoundCommands, Places
 from .length_constants import LengthConstants
-from .native_kernel import BoundCommands, NativeKernel, Places, checked, runner
+from .native_kernel import NativeKernel, checked, runner
 
 WORD, LOWER_HALF, FLOAT = range(3)
 """What is stored of a register: all 64 bits, the lower 32, or a float64 as float32."""
@@ -127,6 +129,9 @@ class _BoundStretch:
         self.run = checked(run, own.widest, place)
         self._follow = own.followed(numbers, registers)
         encoded = stores.encoded()
+        self._groups = encoded[0]
+        self._addends = [(number, *key[-1]) for number, key in enumerate(stores) if key[-1] is not None]
+        """The groups whose addends are addresses: the number of each, the operand, and the offset."""
         self._put_all = _Native(own.functions, None, registers, encoded)
         self._become = _Native(own.functions, numbers, registers, encoded)
 
@@ -141,7 +146,7 @@ class _BoundStretch:
         made = self._words[index] = function(*(0 if symbolic else n for symbolic, n in given))
         for at, (symbolic, n) in enumerate(given):
             if symbolic:
-                stores[self._numbers.registers[n], 0, kind].append(made.ctypes.data + at * made.itemsize)
+                stores[self._numbers.registers[n], 0, kind, None].append(made.ctypes.data + at * made.itemsize)
 
     def _store(self, change: Change, target: int, place: Places, stores: _Stores) -> None:
         """Let native code store a number at the address `target`."""
@@ -152,16 +157,17 @@ class _BoundStretch:
                 self._constants.point(target, pointer.index, pointer.offset, register)
                 return
             if pointer.index in self._words:
-                address = self._words[pointer.index].ctypes.data + pointer.offset
+                words = self._words[pointer.index].ctypes.data + pointer.offset
                 if number is None:
-                    ctypes.c_uint64.from_address(target).value = address
+                    ctypes.c_uint64.from_address(target).value = words
                 else:
-                    stores[register, address, WORD].append(target)
+                    stores[register, words, WORD, None].append(target)
                 return
         assert number is not None
         addend = 0 if pointer is None else place(pointer)
         kind = FLOAT if number in self._numbers.floats else WORD
-        stores[self._numbers.registers[number], addend, kind].append(target)
+        at = (pointer.index, pointer.offset) if pointer is not None and pointer.area is Area.OPERAND else None
+        stores[self._numbers.registers[number], addend, kind, at].append(target)
 
     def _followed(self) -> bool:
         """`become`, if functions or constants need Python."""
@@ -174,6 +180,21 @@ class _BoundStretch:
         if found and self._constants.are_used:
             self._constants.compute(self._registers.data)
         return found
+
+    def redirect(self, operands: frozenset[int]) -> Redirect | None:
+        redirected = self.run.redirect(operands) if isinstance(self.run, Redirects) else None
+        groups = [(number, offset) for number, operand, offset in self._addends if operand in operands]
+        if redirected is None or not groups:
+            return redirected
+
+        def with_addends(array: Array) -> None:
+            redirected(array)
+            for number, offset in groups:
+                self._groups[number]["addend"] = address(array) + offset
+                self._groups[number]["put"] = 0
+            self._put_all()
+
+        return with_addends
 
     def put(self) -> None:
         self._put_all()
@@ -190,8 +211,9 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
     return bound.slot(at, change.slot) if change.slot >= 0 else bound.count(at, pieces=change.slot == PIECES)
 
 
-class _Stores(defaultdict[tuple[int, int, int], list[int]]):
-    """Addresses to store numbers at, by register, addend (0 for floats), and what is stored."""
+class _Stores(defaultdict[tuple[int, int, int, tuple[int, int] | None], list[int]]):
+    """Addresses to store numbers at, by register, addend (0 for floats), what is stored, and the operand and offset
+    that the addend is the address of, if any."""
 
     def __init__(self) -> None:
         super().__init__(list)
@@ -200,7 +222,7 @@ class _Stores(defaultdict[tuple[int, int, int], list[int]]):
         """The groups for native code, and the addresses of all of them. Groups are apart, because most are only read to
         find that their number has not changed."""
         groups = np.zeros(len(self), _GROUP)
-        for group, ((register, addend, kind), targets) in zip(groups, self.items(), strict=True):
+        for group, ((register, addend, kind, _), targets) in zip(groups, self.items(), strict=True):
             group["register"], group["addend"], group["kind"], group["count"] = register, addend, kind, len(targets)
         return groups, np.array([target for targets in self.values() for target in targets], np.int64)
 

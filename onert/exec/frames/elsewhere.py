@@ -87,6 +87,9 @@ class ElsewhereFrame(Frame):
         if operand in self._given:
             self._tensors[operand].stamp = object()
 
+    def redirect(self, operand: int, array: Array) -> bool:
+        return False
+
     # ---- runs
 
     @property

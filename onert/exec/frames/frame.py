@@ -10,6 +10,7 @@ from weakref import finalize
 import numpy as np
 
 from onert.backend import HOST, Buffer, CopiesAfter, Memory, Routine, Step, Tensor, Tensors, tensor_bytes
+from onert.backend.kernel import Redirect, Redirects, together
 from onert.backend.registry import OWN
 from onert.exec.atomic import at_once
 from onert.exec.journal import undo
@@ -50,6 +51,10 @@ class Frame:
         self._flags = self._make_lasting()
         self.tensors = Tensors(self._tensors)
         self.bound: Calls | None = None
+        self._redirectable: tuple[object, ...] = ()
+        """What is bound of each step, and may be redirected."""
+        self._redirects: dict[int, Redirect | None] = {}
+        """What redirects all of these to other arrays for an input, by operand."""
         self.undo = undo(routine.subgraph, self.tensors)
         """Undoes the in-place updates of an incomplete run."""
         self.note: Callable[[Array], None] | None = None
@@ -167,6 +172,43 @@ class Frame:
     put = place
     """Set an input to `array`, whose elements do not change until it is put again."""
 
+    def redirect(self, operand: int, array: Array) -> bool:
+        """Like `place` for an input or output and a contiguous array that shares no memory with what else runs write,
+        but without binding kernels again. Returns False, with nothing changed, if a kernel needs that."""
+        tensor = self._tensors[operand]
+        if self.bound is None or tensor.buffer is array:
+            self.place(operand, array)
+            return True
+        redirect = self._redirect(operand)
+        if redirect is None:
+            return False
+        bound, before = self.bound, tensor.buffer  # which kernels read until they are redirected
+        self.bound = None  # an interrupt after this costs only another binding
+        self._lay(operand, array)
+        redirect(array)
+        self.bound = bound
+        del before
+        return True
+
+    def _redirect(self, operand: int) -> Redirect | None:
+        """What redirects all bound steps to another array for an operand; None if one cannot be."""
+        if operand not in self._redirects:
+            self._redirects[operand] = self._found_redirect(operand)
+        return self._redirects[operand]
+
+    def _found_redirect(self, operand: int) -> Redirect | None:
+        graph, tensor = self.routine.subgraph, self._tensors[operand]
+        operands = frozenset((operand, *self._followers.get(operand, ())))
+        updated = {i for update in graph.state for i in (update.source, update.variable)}.union(*self.routine.pairs)
+        ends = {*graph.inputs, *graph.outputs} - self.routine.roots.keys()
+        if tensor.dynamic or tensor.memory.name != HOST.name or graph.operands[operand].data is not None:
+            return None
+        if len(operands & ends) != 1 or operands & updated:
+            return None
+        steps = zip(self.routine.steps, self._redirectable, strict=True)
+        using = [own for step, own in steps if any(operands & {*o.used, *o.outputs} for o in step.sequence.body)]
+        return together(own.redirect(operands) if isinstance(own, Redirects) else None for own in using)
+
     def room(self, operand: int) -> Array:
         """A buffer for an input that is copied, of its type."""
         return empty(self._tensors[operand].type)
@@ -180,6 +222,7 @@ class Frame:
     def _moved(self) -> None:
         """Discard what depends on the buffers, because one has moved."""
         self.bound = self._updates = None
+        self._redirects = {}
         self.stateful = self._is_stateful
 
     def give(self, inputs: Sequence[Array]) -> None:
@@ -219,11 +262,12 @@ class Frame:
     def calls(self) -> Calls:
         """The steps, bound to the current buffers of the tensors."""
         if self.bound is None:
-            bound = tuple(self._bind(step) for step in self.routine.steps)
+            self._redirectable = bound = tuple(self._bind(step) for step in self.routine.steps)
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
             elif self.stateful and len(bound) == 1 and isinstance(bound[0], CopiesAfter):
                 bound = (self._updating(bound[0]),)
+            self._redirects = {}
             self.bound = bound
         return self.bound
 

@@ -138,7 +138,7 @@ class StretchedFrame(Frame):
             if i in self.roomy and opened[i]
         ]
         """Tensors whose shapes depend on the lengths."""
-        self._ends = [(tensor, i in inputs) for i, tensor in self.roomy.items()]
+        self._ends = [(i, tensor, i in inputs) for i, tensor in self.roomy.items()]
         self._away = True
         """Whether any of these may be placed outside its own memory."""
         self._within: list[tuple[Resized, int, _Reading]] = []
@@ -190,6 +190,12 @@ class StretchedFrame(Frame):
 
     put = place
 
+    def redirect(self, operand: int, array: Array) -> bool:
+        redirected = super().redirect(operand, array)
+        if redirected and operand in self.roomy:
+            self._away = True
+        return redirected
+
     def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
         """Change to these lengths. Returns False, with the frame unchanged, if they need another program.
 
@@ -208,10 +214,10 @@ class StretchedFrame(Frame):
         for tensor, read in self._shapes:
             tensor.resize(read(words))
         if self._away:
-            for tensor, is_input in self._ends:
+            for operand, tensor, is_input in self._ends:
                 if not tensor.is_own:
-                    self._lie(tensor, again or is_input)
-            self._away = not all(tensor.is_own for tensor, _ in self._ends)
+                    self._lie(operand, tensor, again or is_input)
+            self._away = not all(tensor.is_own for _, tensor, _ in self._ends)
         if self._has_more:
             self._change_more(words)
         self.lengths = lengths
@@ -232,12 +238,19 @@ class StretchedFrame(Frame):
         for unsized, operand in self._unsized:
             unsized.declared = unsized.type = unsized.declared.with_shape(self.shape(operand))
 
-    def _lie(self, tensor: Resizable, stay: bool) -> None:
+    def _lie(self, operand: int, tensor: Resizable, stay: bool) -> None:
         """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`."""
         buffer = tensor.buffer
         if buffer is None or buffer.shape != tensor.shape or not stay:
-            self._moved()
+            bound, redirect = self.bound, None if self.bound is None else self._redirect(operand)
+            if redirect is None:
+                self._moved()
+            self.bound = None
             tensor.is_own = True
+            if redirect is not None:
+                redirect(tensor.view)
+                self.bound = bound
+            del buffer  # which kernels have read until here
 
     @property
     def calls(self) -> Calls:
@@ -256,11 +269,12 @@ class StretchedFrame(Frame):
                 self._words[at] = length
             if self.lengths is None or not first.become():
                 raise ExecutionError("the program cannot run for these lengths")
-            self._stretched = bound  # these keep the commands' memory alive
+            self._stretched = self._redirectable = bound  # these keep the commands' memory alive
             self._others = tuple([each for each in bound if each is not first])
             for other in self._others:
                 other.put()
             self._become = first.become
+            self._redirects = {}
             self.bound = tuple([each.run for each in bound])
         return self.bound
 
