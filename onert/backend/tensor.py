@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from onert.ir import Array, Constant, TensorType
 
 from .memory import HOST, Buffer, Memory
@@ -41,6 +43,8 @@ class Tensor:
     @property
     def array(self) -> Array:
         """The elements in host memory; a copy if they are in another memory space."""
+        if self.memory is HOST and isinstance(self._buffer, np.ndarray):
+            return self._buffer  # spares small models several calls for each of their outputs
         return self.memory.copy_out(self.buffer, self.type)
 
     def assign(self, array: Array) -> None:

@@ -196,15 +196,14 @@ class Execution:
         or the shape does not fit the input, or if the array overlaps memory given to an output.
         """
         position = self._input(name)
+        self._idle()
+        self._runner.unready = True
+        if self._runner.setup.copies_again(position, array):
+            return
         array = fitting(self.inputs[position], self._base.inputs[position], array)
         if array.shape != self._runner.setup.fit.inputs[position].shape:
             self._reshape({position: array.shape})
-        self._idle()
-        setup = self._runner.setup
-        if setup.own_outputs:
-            require_apart(f"input {setup.fit.inputs[position].name!r}", array, setup.beside_input(position, array))
-        self._runner.unready = True
-        setup.set_input(position, array)
+        self._runner.setup.set_input(position, array)
 
     def input_buffer(self, name: str | int) -> Array:
         """Set an input to the execution's own memory, and return it: every run reads what is stored there. It remains

@@ -92,7 +92,8 @@ class Interpreter:
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy `value` into an input."""
-        self._main.set_tensor(tensor_index, value)
+        if not self._main.copied(tensor_index, value):
+            self._main.set_tensor(tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """A copy of an input, an output or a constant; with `experimental_preserve_all_tensors`, of any tensor."""
@@ -191,6 +192,8 @@ class _Runner:
         if owner._preserve:
             self._watched, self._whole = _with_all_outputs(owner._package, self._index, self.graph)
         self._held: dict[int, Array] = {}
+        self._sources: dict[int, Array] = {}
+        """The memory of inputs that are copied to it; none while shapes are to change."""
 
     # ---- preparation
 
@@ -202,7 +205,9 @@ class _Runner:
             raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, expected {declared}")
         if any(d < 0 for d in wanted):
             raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, a size is negative")
-        self._shapes[tensor] = wanted
+        if wanted != self._shapes[tensor]:
+            self._sources = {}
+            self._shapes[tensor] = wanted
 
     def allocate(self) -> None:
         if self._allocated == self._shapes:
@@ -218,6 +223,7 @@ class _Runner:
         self._hold(self._execution)
         self._runs = tuple(each.execute for each in self._executions)
         self._allocated = dict(self._shapes)
+        self._sources = {i: self._held[i] for i in self.graph.inputs if i not in self._strings}
 
     def _fitted(self, execution: Execution | None, package: Package, *, optimize: bool) -> Execution:
         """The execution for the current input shapes: the previous one, if there is one."""
@@ -263,6 +269,15 @@ class _Runner:
 
     # ---- elements
 
+    def copied(self, tensor: object, value: object) -> bool:
+        """Copy an array of the right type and shape into an input. Returns False, with nothing changed, for anything
+        else. This spares small models a full check."""
+        mine = self._sources.get(tensor) if isinstance(tensor, int) else None
+        if mine is None or type(value) is not np.ndarray or value.shape != mine.shape or value.dtype != mine.dtype:
+            return False
+        mine[...] = value
+        return True
+
     def set_tensor(self, tensor: int, value: Any) -> None:
         self._require_input(tensor, "set")
         self._ready()
@@ -292,8 +307,9 @@ class _Runner:
         except OnertError as error:
             raise RunError(str(error)) from error
 
-    def get_tensor(self, tensor: int) -> Array:
-        return self.view(tensor).copy()
+    def get_tensor(self, tensor: Any) -> Array:
+        found = self._held.get(tensor) if self._sources and isinstance(tensor, int) else None
+        return (self.view(tensor) if found is None else found).copy()
 
     def view(self, tensor: int) -> Array:
         """A tensor itself, not a copy."""

@@ -37,21 +37,23 @@ class Interrupter:
         self.seen = 0
         self._at = first
         self._then = second
+        # CPython borrows trace functions while they run and replace each other, so they live as long as this.
+        self._tracing, self._stepping, self._resuming = self._begin, self._step, self._resume
 
     def _begin(self, frame: FrameType, event: str, argument: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PROJECT):
             return None
         frame.f_trace_opcodes = True
-        return self._step
+        return self._stepping
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":
             self.seen += 1
             if self.seen == self._at:
                 if self._then:
-                    sys.setprofile(self._resume)
+                    sys.setprofile(self._resuming)
                 raise InterruptError
-        return self._step
+        return self._stepping
 
     def _resume(self, frame: FrameType | None, event: str, argument: Any) -> None:
         """Resume tracing, which raising has stopped."""
@@ -59,13 +61,13 @@ class Interrupter:
         self._at, self._then = self.seen + self._then, 0
         while frame is not None:
             if frame.f_code.co_filename.startswith(PROJECT):
-                frame.f_trace, frame.f_trace_opcodes = self._step, True
+                frame.f_trace, frame.f_trace_opcodes = self._stepping, True
             frame = frame.f_back
-        sys.settrace(self._begin)
+        sys.settrace(self._tracing)
 
     def run(self, subject: Subject) -> bool:
         """Run the operation; returns whether it was interrupted."""
-        sys.settrace(self._begin)
+        sys.settrace(self._tracing)
         try:
             subject.act()
         except InterruptError:

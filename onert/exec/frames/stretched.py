@@ -86,7 +86,7 @@ class Resizable(Resized):
 
     @property
     def array(self) -> Array:
-        return self.view if self.is_own else self.memory.copy_out(self._buffer, self._type)
+        return self.view if self.is_own else super().array
 
 
 class StretchedFrame(Frame):
@@ -191,9 +191,13 @@ class StretchedFrame(Frame):
     put = place
 
     def redirect(self, operand: int, array: Array) -> bool:
+        tensor = self.roomy.get(operand)
+        if tensor is None:
+            return super().redirect(operand, array)
+        self._away = True
         redirected = super().redirect(operand, array)
-        if redirected and operand in self.roomy:
-            self._away = True
+        if redirected:
+            tensor.is_own = array is tensor.view
         return redirected
 
     def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
