@@ -17,7 +17,7 @@ import onert
 from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
 from onert.exec import runner
-from onert.ir import Array, DType, Package, Subgraphs, TensorType
+from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -164,3 +164,19 @@ def test_backends_that_cannot_redirect_are_bound_again(bindings: list[object]) -
     for n in range(3):
         x = np.full((2, 3), n, np.float32)
         assert _run(execution, [x, np.zeros_like(x)])[0].tolist() == [[n * n] * 2] * 3
+
+
+def test_small_arrays_that_do_not_fit_are_refused_after_others_that_did() -> None:
+    execution = onert.Execution(onert.compile(Package((_summed(),))))
+    x, zero = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    for array in (zero, x, zero, x):
+        assert _run(execution, [array, zero])[0].tolist() == [[array[0, 0] ** 2] * 2] * 3
+    for sentence, array in {"type float64": x.astype(np.float64), "shape": np.ones((3, 2), np.float32)}.items():
+        with pytest.raises(ExecutionError, match=sentence):
+            execution.set_input(0, array)
+    memory = np.zeros(7, np.float32)
+    execution.set_output(0, memory[:6].reshape(3, 2))
+    with pytest.raises(ExecutionError, match="memory that output"):
+        execution.set_input(0, memory[1:].reshape(2, 3))
+    execution.execute()
+    assert memory[:6].tolist() == [1] * 6
