@@ -112,6 +112,26 @@ def test_bound_memory_is_read_and_written_in_place() -> None:
     np.testing.assert_array_equal(found, np.full((2, 3), -5))
 
 
+def test_bindings_share_executions_unless_outputs_are_bound_to_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applications make a binding for each run, for which making an execution would take too long."""
+    session, made = _session(STATIC), list[object]()
+    create = session.new_execution
+    monkeypatch.setattr(session, "new_execution", lambda: made.append(None) or create())
+    memory = onert.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+    for value in range(1, 5):
+        x = np.full((2, 3), value, np.float32)
+        bound, written = session.io_binding(), session.io_binding()
+        bound.bind_output("y")
+        written.bind_ortvalue_output("y", memory)
+        for each in (bound, written):
+            each.bind_cpu_input("x", x)
+            session.run_with_iobinding(each)
+            np.testing.assert_array_equal(each.copy_outputs_to_cpu()[0], -x)
+        np.testing.assert_array_equal(session.run(None, {"x": 2 * x})[0], -2 * x)
+        np.testing.assert_array_equal(memory.numpy(), -x)
+    assert len(made) == 5
+
+
 def test_ort_values_can_be_inputs_and_outputs() -> None:
     x = onert.OrtValue.ortvalue_from_numpy(FEED["x"].copy())
     (total,) = _session().run_with_ort_values(["total"], {"x": x, "y": onert.OrtValue.ortvalue_from_numpy(ROW)})

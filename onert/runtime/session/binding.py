@@ -27,6 +27,10 @@ class Bindable(Protocol):
 
     def new_execution(self) -> Execution: ...
 
+    def borrow(self) -> Execution: ...
+
+    def give_back(self, execution: Execution) -> None: ...
+
 
 class IOBinding:
     """Inputs and outputs of a session, bound once and used for any number of runs.
@@ -37,7 +41,8 @@ class IOBinding:
 
     def __init__(self, session: Bindable) -> None:
         self._session = session
-        self._execution = session.new_execution()
+        self._execution: Execution | None = None
+        """Its own execution, once an output has been bound to memory."""
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: dict[str, OrtValue] = {}
@@ -81,7 +86,7 @@ class IOBinding:
         """Unbind the outputs: later runs do not write to the memory that they were bound to."""
         self._outputs.clear()
         self._results.clear()
-        self._execution = self._session.new_execution()
+        self._execution = None
 
     def synchronize_inputs(self) -> None:
         """Nothing to do: all memory is the CPU's."""
@@ -94,30 +99,39 @@ class IOBinding:
         missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
         if missing:
             raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
+        if self._execution is None and any(value is not None for value in self._outputs.values()):
+            self._execution = self._session.new_execution()
+        execution = self._execution or self._session.borrow()
         try:
-            for name, array in self._inputs.items():
-                self._execution.set_input(name, array)
-            apart = [name for name, value in self._outputs.items() if not self._in_place(name, value)]
-            self._execution.execute()
-            self._results = {name: self._result(name, apart) for name in self._outputs}
+            self._run(execution)
         except OnertError as error:
             raise FailedRun(str(error)) from error
+        finally:
+            if execution is not self._execution:
+                self._session.give_back(execution)
 
-    def _in_place(self, name: str, value: OrtValue | None) -> bool:
+    def _run(self, execution: Execution) -> None:
+        for name, array in self._inputs.items():
+            execution.set_input(name, array)
+        apart = [name for name, value in self._outputs.items() if not self._in_place(execution, name, value)]
+        execution.execute()
+        self._results = {name: self._result(execution, name, apart) for name in self._outputs}
+
+    def _in_place(self, execution: Execution, name: str, value: OrtValue | None) -> bool:
         """Whether the run writes an output in place: its shape is static, and the memory is contiguous."""
         if value is None or not value.is_tensor() or value.numpy().dtype == object:
             return False
         try:
-            self._execution.set_output(name, value.numpy())
+            execution.set_output(name, value.numpy())
         except ExecutionError:
             return False
         return True
 
-    def _result(self, name: str, apart: Sequence[str]) -> OrtValue:
+    def _result(self, execution: Execution, name: str, apart: Sequence[str]) -> OrtValue:
         bound = self._outputs[name]
         if bound is not None and name not in apart:
             return bound
-        found = self._session.taken(name, self._execution.get_output(name))
+        found = self._session.taken(name, execution.get_output(name))
         if bound is None:
             return OrtValue(found)
         mine = bound.numpy()

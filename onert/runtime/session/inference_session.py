@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -160,17 +161,25 @@ class InferenceSession:
         _require_going(run_options)
         return self._results(wanted, feed)
 
-    def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
+    def borrow(self) -> Execution:
+        """An execution for one run, whose outputs are in its own memory: one per running thread."""
         try:
-            execution = self._idle.pop()  # one per running thread; `pop` and `append` are atomic
+            return self._idle.pop()  # `pop` and `append` are atomic
         except IndexError:
-            execution = self.new_execution()
+            return self.new_execution()
+
+    def give_back(self, execution: Execution) -> None:
+        """Return a borrowed execution, for other runs."""
+        self._idle.append(execution)
+
+    def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
+        execution = self.borrow()
         try:
             results = execution.run(feed)
         except OnertError as error:
             raise FailedRun(str(error)) from error
         finally:
-            self._idle.append(execution)
+            self.give_back(execution)
         return [self.taken(name, results[name]) for name in wanted]
 
     def require_outputs(self, names: Sequence[str] | None) -> Sequence[str]:
@@ -193,35 +202,28 @@ class InferenceSession:
             raise ArgumentError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
         return {name: self.given(name, value) for name, value in input_feed.items()}
 
-    def _plain_type(self, end: ValueDeclaration) -> tuple[np.dtype[Any], int, tuple[tuple[int, int], ...]] | None:
+    def _plain_type(self, end: ValueDeclaration) -> _Plain | None:
         """The entry of `_plain` for an input; None if its arrays are converted."""
         type_ = end.type
         if type_ is None or type_.kind != "tensor" or type_.shape is None or end.name in self._interface.columns:
             return None
         if type_.dtype is None or type_.dtype.is_handle:
             return None
-        fixed = tuple((axis, size) for axis, size in enumerate(type_.shape) if isinstance(size, int))
-        return type_.dtype.numpy, len(type_.shape), fixed
+        shape = type_.shape
+        axes = [axis for axis, size in enumerate(shape) if isinstance(size, int)]
+        pick: Callable[[Any], Any] = itemgetter(*axes) if axes else len
+        return type_.dtype.numpy, len(shape), pick, pick(shape)
 
     def _is_plain(self, feed: Mapping[str, Any]) -> bool:
         """Whether these are all inputs, each an array that needs no conversion: faster than `_fed`."""
         if type(feed) is not dict or len(feed) != len(self._inputs):
             return False
-        plain = self._plain
-        for name, array in feed.items():
-            expected = plain.get(name)
-            if expected is None or type(array) is not np.ndarray or array.dtype != expected[0]:
-                return False
-            shape = array.shape
-            if len(shape) != expected[1]:
-                return False
-            for axis, size in expected[2]:
-                if shape[axis] != size:
-                    return False
-        return True
+        return all(map(_fits, feed.values(), map(self._plain.get, feed)))
 
     def given(self, name: str, value: Any) -> Any:
         """An input as an execution accepts it. Raises ArgumentError if its element type or shape is wrong."""
+        if _fits(value, self._plain.get(name)):
+            return value
         if name not in self._inputs:
             raise InvalidArgument(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type
@@ -310,6 +312,19 @@ class InferenceSession:
         for execution in idle:
             execution.close()
         return self._trace
+
+
+_Plain = tuple[np.dtype[Any], int, Callable[[tuple[int, ...]], Any], Any]
+"""The element type and the rank of an input, a function that picks the fixed sizes of a shape, and these."""
+
+
+def _fits(array: object, expected: _Plain | None) -> bool:
+    """Whether a value is an array that needs no conversion for an input."""
+    if expected is None or type(array) is not np.ndarray:
+        return False
+    dtype, rank, pick, fixed = expected
+    shape = array.shape
+    return bool(array.dtype == dtype and len(shape) == rank and pick(shape) == fixed)
 
 
 def _require_going(run_options: RunOptions | None) -> None:
