@@ -70,6 +70,7 @@ _SHAPES = [
     _case("as int64", ShapeOf(DType.INT64), [_upto(2, 3)], np.int64([2, 3])),
     _case("of a matrix", Rank(), [_upto(2, 3)], np.array(2, np.int32)),
     _case("larger of each", BroadcastArgs(), [_n(2, 1), _n(4, 1, 3)], _n(4, 2, 3), constant=(0, 1)),
+    _case("of a scalar and another", BroadcastArgs(), [_n(), _n(4, 3)], _n(4, 3)),
 ]
 
 _LAYOUTS = [

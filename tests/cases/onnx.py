@@ -234,7 +234,7 @@ CASES: list[Case] = [
     ),
     *(
         Case(
-            f"three axes, {combination.value}",
+            f"three axes of {np.dtype(dtype)}, {combination.name.lower()}",
             ScatterElements(-2, combination),
             (
                 spread((3, 5, 4), -9, 9).astype(dtype),
@@ -247,6 +247,8 @@ CASES: list[Case] = [
             (Combination.ADD, np.float32, np.int64),
             (Combination.MUL, np.int32, np.int32),
             (Combination.MAX, np.int64, np.int64),
+            (Combination.MAX, np.float32, np.int64),
+            (Combination.MIN, np.float32, np.int32),
         )
     ),
     Case(

@@ -124,6 +124,8 @@ CASES = [
     _einsum("sums of nothing", "ab,bc->ac", (2, 0), (0, 3)),
     _einsum("nothing", "ab,bc->ac", (0, 2), (2, 3)),
     _einsum("a diagonal", "aa->a", (3, 3)),
+    _einsum("diagonals of diagonals by a vector", "bacaa,bc->ba", (2, 3, 4, 3, 3), (2, 4)),
+    _einsum("traces", "aba->b", (3, 2, 3)),
     _dot("columns by columns", "ka,kb->ab", (4, 2), (4, 3)),
     _dot("rows by rows", "ak,bk->ab", (2, 4), (3, 4)),
     _dot("batches behind", "akx,kbx->xab", (2, 4, 3), (4, 2, 3)),

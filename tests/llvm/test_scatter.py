@@ -62,12 +62,19 @@ def test_scatter_nd_accepts_indices_of_any_depth(isa: Isa, shape: tuple[int, ...
 @ISAS
 @pytest.mark.parametrize("combination", Combination, ids=lambda c: c.value)
 def test_scattered_slices_are_combined_with_the_operand(isa: Isa, combination: Combination) -> None:
-    extreme = combination in (Combination.MAX, Combination.MIN)  # native code skips NaN
-    for dtype in (np.int8, np.uint64) if extreme else (np.float32, np.int8, np.uint64):
+    for dtype in (np.float32, np.int8, np.uint64):
         for shape, depth in SHAPES[:3]:
             x, updates = _draw(dtype, *shape), _draw(dtype, 9, *shape[depth:], seed=1)
             with np.errstate(over="ignore"):
                 check(*single(ScatterSlices(combination), x, _indices(shape[:depth], 9), updates), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("combination", [Combination.MAX, Combination.MIN], ids=lambda c: c.name.lower())
+def test_extremes_of_scattered_slices_are_nan_if_an_element_is(isa: Isa, combination: Combination) -> None:
+    x, updates = _draw(np.float32, 5, 37), _draw(np.float32, 9, 37, seed=1)
+    x[1, 3:20:4] = updates[2, ::5] = np.nan
+    check(*single(ScatterSlices(combination), x, _indices((5,), 9), updates), isa)
 
 
 @ISAS

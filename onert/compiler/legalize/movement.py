@@ -132,15 +132,21 @@ def _range(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> Se
 def _why_no_shape(op: BroadcastArgs, types: CallTypes) -> str | None:
     if types.output.dtype not in (DType.INT32, DType.INT64):
         return f"shapes of {types.output.dtype.text} are not checked natively"
-    return None if all(any(t.shape) for t in types.inputs if t is not None) else "a shape has no dimensions"
+    return None
 
 
 def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Equal(a, 1), b, a), the shorter shape prefixed by ones; Within(0) fails if sizes differ and none is 1."""
+    """Select(Equal(a, 1), b, a), the shorter shape prefixed by ones; Within(0) fails if sizes differ and none is 1.
+
+    A shape without dimensions leaves the other as it is; a scalar is a shape of one dimension.
+    """
+    a, b = (x if d.shape(x) else d.reshaped(x, 1) for x in operands)
+    if 0 in (*d.shape(a), *d.shape(b)):
+        return [a if 0 in d.shape(b) else b]
     (rank,), one = static(types.output.shape), np.ones(1, types.output.dtype.numpy)
     a, b = (
         d.add(Concat(0), d.constant(np.repeat(one, rank - d.shape(x)[0])), x) if d.shape(x)[0] < rank else x
-        for x in operands
+        for x in (a, b)
     )
     ones = d.constant(one)
     mismatch = d.compared(ComparisonKind.NOT_EQUAL, a, b)

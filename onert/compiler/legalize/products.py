@@ -162,17 +162,12 @@ def _terms(op: Einsum) -> tuple[list[str], str]:
     return left.split(","), result
 
 
-def _why_no_sums(op: Einsum, types: CallTypes) -> str | None:
-    if any(len(set(term)) != len(term) for term in _terms(op)[0]):
-        return "it takes an operand's diagonal"
-    return only_float32(op, types)
-
-
 def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(BatchMatMul(..)), operand by operand; labels that only one operand has are summed first"""
     terms, result = _terms(op)
     labels, found = "", -1
-    for at, (x, term) in enumerate(zip(operands, terms, strict=True)):
+    for at, (whole, all_labels) in enumerate(zip(operands, terms, strict=True)):
+        x, term = _diagonal(d, whole, all_labels)
         used_later = set("".join((*terms[at + 1 :], result)))
         x, term = _summed(d, x, term, used_later | set(labels))
         if at == 0:
@@ -190,6 +185,22 @@ def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> 
         )
     found, labels = _summed(d, found, labels, set(result))
     return [d.transposed(found, [labels.index(label) for label in result])]
+
+
+def _diagonal(d: Draft, x: int, labels: str) -> tuple[int, str]:
+    """The elements of `x` whose indices along equal labels are equal, and the different labels."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            others = [axis for axis in range(len(labels)) if axis not in (first, second)]
+            shape = d.shape(x)
+            count = shape[first]
+            square = d.reshaped(d.transposed(x, (first, second, *others)), count * count, *(shape[a] for a in others))
+            numbers = d.numbers(count, d.constant(np.array(0, np.int64)), (count,))
+            x = d.gathered(square, d.product(numbers, d.like(numbers, count + 1)), 0)
+            labels = "".join((label, *(labels[axis] for axis in others)))
+    return x, labels
 
 
 def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
@@ -214,5 +225,5 @@ DECOMPOSITIONS = {
         REAL_SUMS,
     ),
     FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS),
-    Einsum: (Decomposition(_why_no_sums, _einsum),),
+    Einsum: (Decomposition(only_float32, _einsum),),
 }

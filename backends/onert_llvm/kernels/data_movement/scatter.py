@@ -16,13 +16,15 @@ from .gather import place_of
 
 
 class Join(Enum):
-    """How an element is combined with the one that is there. `MAX` and `MIN` skip NaN."""
+    """How an element is combined with the stored one. `MAX` and `MIN` skip NaN; `MAXIMUM` and `MINIMUM` keep it."""
 
     PUT = "put"
     ADD = "add"
     MUL = "mul"
     MAX = "max"
     MIN = "min"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
 
 
 _JOINED: dict[Join, Callable[[Val, Val, bool], Val]] = {
@@ -31,6 +33,8 @@ _JOINED: dict[Join, Callable[[Val, Val, bool], Val]] = {
     Join.MUL: lambda old, new, unsigned: old * new,
     Join.MAX: lambda old, new, unsigned: old.umax(new) if unsigned else new.max(old),
     Join.MIN: lambda old, new, unsigned: old.umin(new) if unsigned else new.min(old),
+    Join.MAXIMUM: lambda old, new, unsigned: old.umax(new) if unsigned else new.maximum(old),
+    Join.MINIMUM: lambda old, new, unsigned: old.umin(new) if unsigned else new.minimum(old),
 }
 
 

@@ -34,8 +34,8 @@ _COMBINED: Mapping[Combination, Join] = {
     Combination.REPLACE: Join.PUT,
     Combination.ADD: Join.ADD,
     Combination.MUL: Join.MUL,
-    Combination.MAX: Join.MAX,
-    Combination.MIN: Join.MIN,
+    Combination.MAX: Join.MAXIMUM,
+    Combination.MIN: Join.MINIMUM,
 }
 _STORED = {1: Kind.U8, 2: Kind.U16, 4: Kind.U32, 8: Kind.U64}
 """The types under which elements are moved unchanged, by size."""
@@ -59,11 +59,9 @@ def why_not_combined(op: ScatterSlices, types: CallTypes) -> str | None:
     given = (types.input(0), types.input(2), types.output)
     if any(t.quantization != given[0].quantization for t in given):
         return "quantisation parameters differ"
-    if op.combination is not Combination.REPLACE:
-        if given[0].dtype is DType.BOOL or given[0].quantization is not None:
-            return "elements of this type need arithmetic of their own"
-        if given[0].dtype.is_float and op.combination in (Combination.MAX, Combination.MIN):
-            return "native code ignores NaN"
+    moved = op.combination is Combination.REPLACE
+    if not moved and (given[0].dtype is DType.BOOL or given[0].quantization is not None):
+        return "elements of this type need arithmetic of their own"
     return why_not(op, types)
 
 
