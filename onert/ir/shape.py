@@ -68,7 +68,8 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
                 if known not in (None, d):
                     raise RuleError(f"shapes {' and '.join(text(x) for x in shapes)} do not broadcast")
                 known = d
-        out.append(known if sizes else 1)
+        # Sizes that depend on lengths may all be found to be 1.
+        out.append(1 if known is None and None not in sizes else known)
     return tuple(out)
 
 

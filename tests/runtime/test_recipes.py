@@ -30,6 +30,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert.ir.shape import broadcast
 from onert.ir.symbolic.instructions import instructions
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum
 
@@ -223,6 +224,14 @@ def test_equal_expressions_are_recognised_without_a_condition(
         numbers = trace.at(lengths)
         assert numbers is not None
         assert (a if isinstance(a, int) else numbers[a.index]) == left(*lengths) == right(*lengths)
+
+
+def test_different_sizes_that_are_all_1_at_a_length_broadcast_to_1() -> None:
+    trace = Trace([2], [8])
+    (n,) = trace.lengths
+    assert broadcast([(n // 2, 3), ((n + 1) // 2, 1)]) == (1, 3)
+    assert trace.at([2]) is not None
+    assert trace.at([4]) is None
 
 
 def test_division_by_a_length_excludes_length_zero() -> None:
