@@ -96,10 +96,22 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
         "g (float[n, m] x) => (float[n, m] y) <int64 k = {-1}> { y = Trilu <upper = 0> (x, k) }",
         {"x": np.arange(1, 13, dtype=np.float32).reshape(4, 3)},
     ),
+    "a grid from matrices of open size and the sizes of a picture": (
+        "g (float[n, r, c] x, int64[4] s) => (float[n, h, w, r] y) { y = AffineGrid (x, s) }",
+        {"x": np.float32([[[1, 0.5, 2], [-0.5, 1, 3]]]), "s": np.array([1, 3, 2, 5])},
+    ),
+    "a grid from matrices of open size and the sizes of a volume": (
+        "g (float[n, r, c] x, int64[5] s) => (float[n, d, h, w, r] y) { y = AffineGrid <align_corners = 1> (x, s) }",
+        {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 5, "s": np.array([2, 1, 3, 2, 4])},
+    ),
 }
 
 
-OPSET = {"groups of an open number of channels, with a scale each": 21}
+OPSET = {
+    "groups of an open number of channels, with a scale each": 21,
+    "a grid from matrices of open size and the sizes of a picture": 20,
+    "a grid from matrices of open size and the sizes of a volume": 20,
+}
 """The opset of cases that do not use opset 19."""
 
 

@@ -37,9 +37,12 @@ def _affine_grid(node: Node) -> int:
     theta, sizes = operand(node, 0), operand(node, 1)
     if theta.rank != 3:
         raise ModelError(f"theta is {theta.type}, expected 3 dimensions")
-    axes, corners = theta.known_size(1, "theta"), node.flag("align_corners")
-    if axes not in (2, 3) or theta.known_size(2, "theta") != axes + 1:
-        raise ModelError(f"theta is {theta.type}, expected matrices of 2 x 3 or 3 x 4")
+    # Each of these sizes tells the number of axes. Unknown ones are checked in the run, by the product and its reshape.
+    rows, columns, length = theta.shape[1], theta.shape[2], sizes.shape[0] if sizes.rank == 1 else None
+    known = {size - more for size, more in ((rows, 0), (columns, 1), (length, 2)) if size is not None}
+    if known not in ({2}, {3}):
+        raise ModelError(f"theta is {theta.type} and size {sizes.type}; expected 2 x 3 and 4, or 3 x 4 and 5")
+    (axes,), corners = known, node.flag("align_corners")
     lengths = [sizes.cast(DType.INT64).take([2 + axis], 0) for axis in range(axes)]
     whole = lengths[0].concat(lengths[1:], 0)
     places = []
