@@ -289,6 +289,8 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
 
 def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
     places = math.prod(static(types.input(1).shape))
+    if 0 in types.input(0).shape and 0 not in types.input(1).shape:
+        return "x has no elements, so no index is valid"
     return moves(op, types) if hint(places) <= MOST_TABLED else f"it has {places} indices"
 
 
