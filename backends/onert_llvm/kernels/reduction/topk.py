@@ -110,10 +110,7 @@ class _Heap:
 
     def greater(self, a: Val, b: Val) -> Val:
         """Whether one precedes the other regardless of position."""
-        if self.task.least:
-            a, b = b, a
-        greater = b.ult(a) if self.task.kind.unsigned else a > b
-        return greater | (a.ne(a) & b.eq(b)) if self.task.kind.is_float else greater
+        return greater(self.task.kind, self.task.least, a, b)
 
     def sift(self, top: Val, size: Val, value: Val, place: Val) -> None:
         """Insert an element at `top`, below which the heap is valid, and sift it down among `size` elements."""
@@ -131,6 +128,14 @@ class _Heap:
                 at.set(sinks.select(child, at.get()))
                 open_.set(sinks)
         self.store(at.get(), value, place)
+
+
+def greater(kind: Kind, least: bool, a: Val, b: Val) -> Val:
+    """Whether one value precedes the other in descending order, NaN first; with `least` in the reverse order."""
+    if least:
+        a, b = b, a
+    found = b.ult(a) if kind.unsigned else a > b
+    return found | (a.ne(a) & b.eq(b)) if kind.is_float else found
 
 
 @frozen

@@ -9,6 +9,9 @@ from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.shape import normalize_axis
+from onert.ir.symbolic.sizes import are_same
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.reduction.sorting import Sorted
 from onert_llvm.kernels.reduction.topk import Greatest, RunningProduct, RunningSum
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
@@ -46,11 +49,18 @@ def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The greatest or least elements along the last axis."""
+    """The greatest or least elements along the last axis: merged if they are all, else kept in a heap."""
     at, operation, op = lowering.single(operations, TopK)
     x, (values, places) = operation.used[0], operation.outputs
     shape, k = lowering.shape(x), lowering.shape(values)[-1]
     rows = math.prod(shape[:-1])
-    slots = {"width": shape[-1], "k": k, "levels": k.bit_length() - 1}
-    algorithm = Greatest(KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64, op.least)
-    lowering.run(at, algorithm, rows, {"x": x}, {"values": values, "places": places}, slots, rows * shape[-1])
+    kind, wide = KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64
+    slots: dict[str, Slot] = {"width": shape[-1], "levels": k.bit_length() - 1}
+    reads, writes = {"x": x}, {"values": values, "places": places}
+    if are_same(k, shape[-1]):
+        own = lowering.scratch(*(lowering.type(result).nbytes for result in (values, places)))
+        slots |= {f"more_{name}": room.pointer for name, room in zip(writes, own, strict=True)}
+        lowering.run(at, Sorted(kind, wide, op.least), rows, reads, writes, slots, rows * k, own)
+        return
+    slots["k"] = k
+    lowering.run(at, Greatest(kind, wide, op.least), rows, reads, writes, slots, rows * shape[-1])

@@ -1,0 +1,86 @@
+"""Whole rows in order."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Kind
+
+from .topk import greater
+
+_Places = tuple[View, View]
+"""Values and their positions."""
+
+
+@frozen
+class Sorted(Value):
+    """`values[row]` and `places[row]`: all elements of x[row, :width] in the order of `Greatest`, and their positions.
+
+    Runs of elements in order are merged, twice as long each time: first into `more_values` and `more_places`, which
+    have the same sizes, then back. `levels` is how often the width can be halved until it is 1. Work tiles are rows.
+    """
+
+    kind: Kind
+    wide: bool
+    least: bool
+
+    slots = ("x", "values", "places", "more_values", "more_places", "width", "levels")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        memory, place = self.kind.memory, I64 if self.wide else I32
+        width, levels = task.i64("width"), task.i64("levels")
+        with k.loop(end, begin) as row:
+            x, values, more_values = (
+                k.view(task.view(name, memory, width)[row].address, memory, 1)
+                for name in ("x", "values", "more_values")
+            )
+            places, more_places = (
+                k.view(task.view(name, place, width)[row].address, place, 1) for name in ("places", "more_places")
+            )
+            with k.loop(width) as i:
+                values[i].store(x[i].load())
+                places[i].store(i.cast(place))
+            length = k.var(k.index(1))
+            with k.loop((levels + 2) // 2):
+                self._merge(k, (values, places), (more_values, more_places), length.get(), width)
+                self._merge(k, (more_values, more_places), (values, places), length.get() * 2, width)
+                length.set(length.get() * 4)
+
+    def _merge(self, k: Kernel, runs: _Places, merged: _Places, length: Val, width: Val) -> None:
+        """Merge each two neighbouring runs of this length. Between equal elements, that of the first run goes first.
+
+        Each step needs the one before, so merging at both ends at a time takes half as long.
+        """
+        with k.loop(width, step=length * 2) as first:
+            middle, end = (first + length).min(width), (first + length * 2).min(width)
+            half = (end - first) // 2
+            left, right, last_left, last_right = map(k.var, (first, middle, middle - 1, end - 1))
+
+            def least(at: Val) -> None:
+                i, j = left.get(), right.get()
+                is_right = (self._precedes(runs, i.min(width - 1), j.min(width - 1)) | (i >= middle)) & (j < end)
+                _move(runs, is_right.select(j, i), merged, at)
+                left.set(is_right.select(i, i + 1))
+                right.set(is_right.select(j + 1, j))
+
+            with k.loop(half) as step:
+                least(first + step)
+                i, j = last_left.get(), last_right.get()
+                is_left = (self._precedes(runs, i.max(0), j) | (j < middle)) & (i >= first)
+                _move(runs, is_left.select(i, j), merged, end - 1 - step)
+                last_left.set(is_left.select(i - 1, i))
+                last_right.set(is_left.select(j, j - 1))
+            with k.loop(end - half, first + half) as at:
+                least(at)
+
+    def _precedes(self, runs: _Places, i: Val, j: Val) -> Val:
+        """Whether element j precedes element i regardless of position."""
+        return greater(self.kind, self.least, runs[0][j].load(), runs[0][i].load())
+
+
+def _move(runs: _Places, taken: Val, merged: _Places, at: Val) -> None:
+    for source, target in zip(runs, merged, strict=True):
+        target[at].store(source[taken].load())
