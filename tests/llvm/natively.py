@@ -24,7 +24,7 @@ from onert.ir.builder import Builder
 from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
-from onert_llvm.runtime import native_kernel
+from onert_llvm.runtime import bound_commands, native_kernel
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.target.isa import Isa, runnable
 
@@ -167,7 +167,7 @@ def natively_legalized(
         patch.object(generation, "lowered", partial(generation.lowered, compact=compact)),
     ):
         kernel = BACKEND.generate(sequence, settings)
-    with patch.object(native_kernel, "zeros", _room):
+    with patch.object(bound_commands, "zeros", _room):
         call = kernel.bind(Tensors(tensors), NOTHING)
     expected = _replayed(kernel, subgraph, tensors) if threads > 1 else None
     for number in range(runs):
@@ -180,7 +180,7 @@ def natively_legalized(
 def _replayed(kernel: NativeKernel, subgraph: Subgraph, tensors: Mapping[int, Tensor]) -> list[bytes]:
     """The outputs of a replay; the tensors are left as they were."""
     before = {i: tensor.array.copy() for i, tensor in tensors.items()}
-    with patch.object(native_kernel, "runner", replay.runner), patch.object(native_kernel, "zeros", _room):
+    with patch.object(native_kernel, "runner", replay.runner), patch.object(bound_commands, "zeros", _room):
         kernel.bind(Tensors(tensors), NOTHING)()
     outputs = [tensors[i].array.tobytes() for i in subgraph.outputs]
     for i, array in before.items():

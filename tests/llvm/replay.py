@@ -16,7 +16,8 @@ from attrs import evolve
 
 from onert_llvm.command.command import CONDITION, JUMP, PROGRAM, Access, Area, Command, Pointer, all_steps
 from onert_llvm.runtime import native_kernel
-from onert_llvm.runtime.native_kernel import BoundCommands, NativeKernel, Places
+from onert_llvm.runtime.bound_commands import BoundCommands, Places
+from onert_llvm.runtime.native_kernel import NativeKernel
 
 from .harness import ENTRY, Array
 
