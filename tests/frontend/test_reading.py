@@ -49,6 +49,18 @@ def test_sparse_blocks_are_expanded_in_place() -> None:
     assert dense.tolist() == [[0, 0, 1, 2], [0, 0, 3, 4], [5, 6, 0, 0], [7, 8, 0, 0]]
 
 
+def test_elements_beyond_the_last_whole_block_are_zero() -> None:
+    assert sparse_tensors._sizes((2, 7), (1,), [2, 0, 4], (0, 1, 2)) == [2, 1, 4]
+    found = Sparsity((0, 1, 2), (1,), (Level(2), Level(1, np.array([0, 0, 1]), np.array([0])), Level(4)), 4)
+    assert found.densify(np.arange(1, 5), (2, 7)).tolist() == [[0] * 7, [1, 2, 3, 4, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("size", [-1, 0, 8])
+def test_blocks_are_no_larger_than_their_dimension(size: int) -> None:
+    with pytest.raises(ModelError, match="dimension 1 of 7 is stored in blocks of"):
+        sparse_tensors._sizes((2, 7), (1,), [2, 0, size], (0, 1, 2))
+
+
 def described(segments: list[int], indices: list[int]) -> Any:
     """The table of a compressed dimension."""
     vectors = {"array_segments": segments, "array_indices": indices}

@@ -65,13 +65,13 @@ def read(table: Table, shape: tuple[int, ...]) -> Sparsity:
 
 
 def _sizes(shape: tuple[int, ...], block_map: tuple[int, ...], dense: list[int], order: tuple[int, ...]) -> list[int]:
-    """The size of every stored dimension; for a blocked one, the number of blocks."""
+    """The size of every stored dimension; for a blocked one, the number of whole blocks. Elements beyond them are 0."""
     rank = len(shape)
     blocks = [dense[order.index(rank + i)] for i in range(len(block_map))]
     sizes = list(shape)
     for size, dimension in zip(blocks, block_map, strict=True):
-        if size <= 0 or shape[dimension] % size:
-            raise ModelError(f"blocks of {size} do not divide dimension {dimension} of {shape[dimension]}")
+        if not 0 < size <= shape[dimension]:
+            raise ModelError(f"dimension {dimension} of {shape[dimension]} is stored in blocks of {size}")
         sizes[dimension] = shape[dimension] // size
     return sizes + blocks
 
