@@ -57,8 +57,9 @@ def _abs(x: Array, source: TensorType, result: TensorType) -> Array:
 
 
 def log(x: Array) -> Array:
-    """The logarithm; zero and negative numbers map to -inf, the lowest result."""
-    return np.where(x > 0, np.log(np.maximum(x, np.finfo(x.dtype).tiny)), -np.inf).astype(x.dtype)
+    """The logarithm, rounded once; zero and negative numbers map to -inf, the lowest result."""
+    wide = np.maximum(x, np.finfo(x.dtype).tiny).astype(np.float64)
+    return np.where(x > 0, np.log(wide), -np.inf).astype(x.dtype)
 
 
 def inverse_root(x: Array) -> Array:

@@ -50,6 +50,18 @@ def _gelu_tanh(x: Array) -> Array:
     return out
 
 
+def _stored_exp(x: Array) -> Array:
+    """The exponential, rounded once: NumPy's own in float32 is often off by one unit in the last place."""
+    return np.exp(x.astype(np.float64)).astype(x.dtype)
+
+
+def _stored_gelu(x: Array) -> Array:
+    """GELU in LiteRT's order of float32 operations, which decides where a result is midway between stored numbers."""
+    complement = 1 + _erf(-(x * x.dtype.type(-math.sqrt(0.5))).astype(np.float64))
+    out: Array = x.dtype.type(0.5) * x * complement.astype(x.dtype)
+    return out
+
+
 def _hard_swish(x: Array) -> Array:
     out: Array = x * np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6)
     return out
@@ -116,8 +128,13 @@ def unary_kinds(names: str) -> dict[str, UnaryKind]:
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 _INT16 = {UnaryKind.LOGISTIC: int16.logistic, UnaryKind.TANH: int16.tanh}
 _INTERPOLATED = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.GELU, UnaryKind.GELU_TANH, UnaryKind.RSQRT)
-_AT_THE_EDGE = {UnaryKind.LOG: exact.log, UnaryKind.RSQRT: exact.inverse_root}
-"""Variants that map quantised elements outside of the function's domain to the limits of the result."""
+_STORED = {
+    UnaryKind.EXP: _stored_exp,
+    UnaryKind.LOG: exact.log,
+    UnaryKind.RSQRT: exact.inverse_root,
+    UnaryKind.GELU: _stored_gelu,
+}
+"""Variants for quantised elements. Those outside of a function's domain map to the limits of the result."""
 _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 
 
@@ -168,7 +185,7 @@ class Unary(Op):
             return exact.rsqrt(x, source, result)
         if source.dtype is DType.INT16 and self.kind in _INT16:
             return _INT16[self.kind](x, source, result)
-        function = _AT_THE_EDGE.get(self.kind, self.evaluate)
+        function = _STORED.get(self.kind, self.evaluate)
         if source.dtype is DType.INT16 and self.kind in _INTERPOLATED:
             pole = self.kind is UnaryKind.RSQRT
             return int16.through_interpolation(function, x, source, result, pole=pole)
