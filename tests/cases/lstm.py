@@ -166,8 +166,10 @@ def _dynamic_range(name: str, x: Array, *, asymmetric: bool) -> Case:
     return Case(name, op, (x, *stored, *rest), (y[:, 0], h, c), (None, *(_q(scale),) * 8))
 
 
-def _wide(name: str, x: Array, gates: int, expected: tuple[Array, ...], **attributes: Any) -> Case:
-    """One cell with zero weights, so each gate is half open and the update is zero."""
+def _wide(
+    name: str, x: Array, gates: int, expected: tuple[Array, ...], scale: float = 2.0**-11, **attributes: Any
+) -> Case:
+    """One cell with zero weights, so each gate is half open and the update is zero. Its state has this scale."""
     none, zero, bias = np.zeros((1, 1), np.int8), np.zeros((1, 1), np.int8), np.zeros(1, np.int32)
     first = 4 - gates
     weights = (*(None,) * first, *(none,) * gates)
@@ -180,8 +182,8 @@ def _wide(name: str, x: Array, gates: int, expected: tuple[Array, ...], **attrib
         LSTM(intermediates=(sums, sums, sums, sums, hidden), **attributes),
         (x, *weights, *weights, None, None, None, *biases, None, None, zero, np.full((1, 1), 8192, np.int16)),
         expected,
-        (_q(0.5), *w, *w, None, None, None, *(None,) * 6, _q(1 / 128, 10), _q(2.0**-11)),
-        (_q(1 / 128, 10), _q(1 / 128, 10), _q(2.0**-11)),
+        (_q(0.5), *w, *w, None, None, None, *(None,) * 6, _q(1 / 128, 10), _q(scale)),
+        (_q(1 / 128, 10), _q(1 / 128, 10), _q(scale)),
     )
 
 
@@ -236,6 +238,8 @@ def _basic_integers() -> Case:
 
 # Half of tanh(2) is 61.7 / 128, and the zero point of the hidden state is 10.
 _HALF_OPEN = (np.int8([[72]]), np.int16([[4096]]))
+# With a scale of 2**-16 the state 4096 is 1/16: half of its tanh is 4.0 / 128.
+_FINE = (np.int8([[14]]), np.int16([[4096]]))
 
 CASES = [
     _floats("batch first", LSTM(), _layer(2, 3, 3)),
@@ -253,6 +257,7 @@ CASES = [
     _dynamic_range("integer weights", np.float32([[127, -50]]) / 64, asymmetric=False),
     _dynamic_range("integer weights, inputs above 0", np.float32([[255, 100]]) / 64, asymmetric=True),
     _wide("integers", np.int8([[5]]), 4, (_HALF_OPEN[0], *_HALF_OPEN)),
+    _wide("integers, with a state finer than Q0", np.int8([[5]]), 4, (_FINE[0], *_FINE), scale=2.0**-16),
     _wide("coupled integers", np.int8([[[5]]]), 3, (_HALF_OPEN[0][None], *_HALF_OPEN), time_major=True),
     _wide("bounded integers", np.int8([[5]]), 4, (np.int8([[40]]), np.int8([[40]]), np.int16([[1024]])), cell_clip=0.5),
     _narrow(),

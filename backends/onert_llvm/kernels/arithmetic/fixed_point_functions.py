@@ -82,7 +82,9 @@ def logistic(x: Val) -> Val:
 
 
 def tanh(x: Val, integer_bits: int) -> Val:
-    """tanh of a Q`integer_bits` number (0 to 6 integer bits), in Q0."""
+    """tanh of a Q`integer_bits` number (at most 6 integer bits), in Q0. Finer numbers are first rounded to Q0."""
+    if integer_bits < 0:
+        x, integer_bits = divided(x, -integer_bits), 0
     size = x.max(-x)
     found = saturated((_two_over_one_plus(_exp_of_negative(-size, integer_bits + 1)) - (1 << 13)) << 2)
     signed = (x < 0).select(-found, found)

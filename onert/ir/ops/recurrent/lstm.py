@@ -46,7 +46,7 @@ class LSTM(Recurrent):
 
     - float32, with float weights, or with int8 or uint8 weights, for which each vector is quantised at run time,
       symmetrically or with `asymmetric_inputs`
-    - int8 `x`, weights and `h`; int16 `c` (its scale a power of two from 2**-15 to 2**-9), peepholes and normalisation;
+    - int8 `x`, weights and `h`; int16 `c` (its scale a power of two from 2**-30 to 2**-9), peepholes and normalisation;
       int32 biases. The activation is then always tanh. `intermediates` are the types of intermediate results, with
       their quantisation. Five: the int16 sums of the four gates (used only with normalisation, otherwise their scale is
       2**-12), and the int8 output before the projection. Twelve, for a coupled gate with normalisation and projection:

@@ -110,6 +110,10 @@ def logistic(x: Array) -> Array:
 
 
 def tanh(x: Array, integer_bits: int) -> Array:
-    """tanh in Q0 of int16 values in Q`integer_bits`, 0 to 6; int16 values held in int64."""
-    out: Array = _tanh_table(integer_bits)[x.astype(np.int64) + 32768]
+    """tanh in Q0 of int16 values in Q`integer_bits`, at most 6; int16 values held in int64.
+
+    gemmlowp defines it from Q0 on. Finer numbers, whose integer bits are negative, are first rounded to Q0.
+    """
+    stored = rounding_divide_by_pot(x.astype(np.int64), max(-integer_bits, 0))
+    out: Array = _tanh_table(max(integer_bits, 0))[stored + 32768]
     return out

@@ -147,8 +147,8 @@ class WideGates:
     def check(kinds: Parts[TensorType], c: TensorType, intermediates: tuple[TensorType, ...]) -> None:
         """Raises RuleError if this form cannot compute a layer whose operand types are otherwise valid."""
         exponent = power_of_two(c.scale)
-        within = exponent is not None and -15 <= exponent <= -9
-        require(within, f"cell state has scale {c.scale}, expected a power of two from 2**-15 to 2**-9")
+        within = exponent is not None and -30 <= exponent <= -9
+        require(within, f"cell state has scale {c.scale}, expected a power of two from 2**-30 to 2**-9")
         counted = range(5) if kinds.norm[OUTPUT] is not None else (4,)
         for at in counted:
             require_per_tensor(intermediates[at], f"intermediate {at}")
