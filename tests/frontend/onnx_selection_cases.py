@@ -29,15 +29,18 @@ _SHUFFLED = (
 """Two blocks whose rows are interleaved."""
 
 
-def _of_bits(bits: int, zeros: bool, level: int) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
-    """MatMulNBits with six columns of three blocks, at an accuracy level."""
-    more = (Constant(octets(6 * -(-3 * bits // 8))),) if zeros else ()
-    inputs = (floats(3, 96), Constant(octets(6, 3, 4 * bits)), Constant(floats(18)), *more)
+def _of_bits(
+    bits: int, zeros: bool, level: int, rows: int = 96, block: int = 32
+) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
+    """MatMulNBits with six columns of blocks, three by default, at an accuracy level."""
+    blocks = -(-rows // block)
+    more = (Constant(octets(6 * -(-blocks * bits // 8))),) if zeros else ()
+    inputs = (floats(3, rows), Constant(octets(6, blocks, block * bits // 8)), Constant(floats(6 * blocks)), *more)
     return (
         MICROSOFT,
         "MatMulNBits",
         inputs,
-        {"K": 96, "N": 6, "bits": bits, "block_size": 32, "accuracy_level": level},
+        {"K": rows, "N": 6, "bits": bits, "block_size": block, "accuracy_level": level},
         1,
     )
 
@@ -62,6 +65,8 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     *((MICROSOFT, "MurmurHash3", (floats(2, 3).astype(kind),), {}, 1) for kind in (np.float32, np.float64, np.int32)),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 3}, 1),
     *(_of_bits(bits, zeros, level) for bits in (2, 4, 8) for zeros in (False, True) for level in (0, 4)),
+    *(_of_bits(bits, False, level, rows=72) for bits in (2, 4, 8) for level in (0, 4)),
+    *(_of_bits(2, False, 4, rows=256, block=block) for block in (16, 64, 128, 256)),
     (MICROSOFT, "MatMulNBits", (floats(2, 3, 64), *_SHUFFLED), {"K": 64, "N": 5, "block_size": 32}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 1}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 9}, 1),

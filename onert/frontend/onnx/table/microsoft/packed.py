@@ -10,6 +10,7 @@ from onert.frontend.onnx.table.layers.products import matmul
 from onert.ir import Array, DType, ModelError
 from onert.ir.dtype import codes_of, packed_codes
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected
+from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import normalize_axis
 
@@ -17,6 +18,8 @@ from . import DOMAIN
 
 _BYTES = 4
 """The accuracy level that allows products of bytes."""
+_BYTES_WITH_TWO_BITS = (32, 64, 128)
+"""Blocks of 2-bit weights for which ONNX Runtime has products of bytes; it multiplies floats in the others."""
 
 
 def _product(node: Node) -> int:
@@ -53,7 +56,7 @@ def _product(node: Node) -> int:
             raise ModelError(f"rows are in blocks {places.min()} to {places.max()}, expected 0 to {blocks - 1}")
     x, level = operand(node, 0), node.integer("accuracy_level")
     even = places is None or (np.bincount(places, minlength=blocks) == block).all()
-    if floats or k % block or not even:
+    if floats or not even:
         d.memory.spend(n * blocks * block * 4, "unpacking weights")
         places = np.arange(k) // block if places is None else places
         weights = _dequantize(codes_of(packed, bits).reshape(n, -1)[:, :k], scales, zeros, places, bits)
@@ -64,8 +67,17 @@ def _product(node: Node) -> int:
             order = np.argsort(places, kind="stable")
             packed = packed_codes(codes_of(packed, bits).reshape(n, k)[:, order], bits).reshape(n, blocks, -1)
             x = x.take(order.tolist(), x.rank - 1)
-        y = _of_codes(x, packed, scales, zeros, BlockFullyConnected(bits, level == _BYTES))
+        if rest := -k % block:
+            x = _filled(x, rest)
+        of_bytes = level == _BYTES and (bits != 2 or block in _BYTES_WITH_TWO_BITS)
+        y = _of_codes(x, packed, scales, zeros, BlockFullyConnected(bits, of_bytes))
     return (y + operand(node, 5) if node.has(5) else y).operand
+
+
+def _filled(x: Expression, count: int) -> Expression:
+    """x with `count` zeros after each row: they fill its last block, and change neither products nor its scale."""
+    margins = x.draft.constant(np.array([[0, 0]] * (x.rank - 1) + [[0, count]], np.int32), DType.INT32)
+    return x.of(x.draft.add(Pad(), x.operand, margins, x.like(0).operand))
 
 
 def _dequantize(codes: Array, scales: Array, zeros: Array | None, places: Array, bits: int) -> Array:
