@@ -78,6 +78,11 @@ def test_open_sizes_match_onnx_runtime(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", GATES)
+def test_clip_bounds_the_gates_and_not_the_cell_as_in_onnx_runtime(kind: str) -> None:
+    _check(_model(kind, "bidirectional", clip=0.3), _given(kind, "bidirectional", np.array([7, 2, 5, 7])))
+
+
+@pytest.mark.parametrize("kind", GATES)
 def test_what_follows_the_end_of_a_sequence_does_not_matter(kind: str) -> None:
     lengths = np.array([1, 7, 3, 5])
     given = _given(kind, "bidirectional", lengths)

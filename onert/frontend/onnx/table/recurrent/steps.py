@@ -87,7 +87,11 @@ def _functions(layer: Layer, count: int) -> list[_Function]:
 
 @frozen(eq=False)
 class _Cell:
-    """One direction's activations, and the operands used in every step; `clip` bounds the arguments of activations."""
+    """One direction's activations, and the operands used in every step.
+
+    `clip` bounds the arguments of the gates' activations. An LSTM's cell is not bounded where it becomes the state, as
+    in ONNX Runtime.
+    """
 
     kind: str
     functions: list[_Function]
@@ -135,7 +139,7 @@ class _Cell:
         forget = 1 - i if self.couple else f(self.bounded(forget))
         cell = forget * c + i * g(self.bounded(new))
         o = o + more[1] * cell if more else o
-        return f(self.bounded(o)) * last(self.bounded(cell) if self.clip is not None else cell), cell
+        return f(self.bounded(o)) * last(cell), cell
 
 
 def as_loop(layer: Layer, kind: str) -> tuple[int, ...]:
