@@ -221,6 +221,28 @@ MORE: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     *(
         (
             MICROSOFT,
+            "QEmbedLayerNormalization",
+            (
+                _i([1, 2, 6], [0, 3, 3]),
+                segments and _i([0, 1, 1], [1, 1, 0]),
+                Constant(octets(7, 6)),
+                octets(9, 6),
+                segments and octets(2, 6),
+                octets(6),
+                octets(6),
+                _i([1, 1, 0], [1, 1, 1]),
+                *(np.float32(0.02), np.float32(0.03), segments and np.float32(0.01)),
+                *(np.float32(0.005), np.float32(0.04)),
+                *(np.uint8(120), np.uint8(130), segments and np.uint8(128), np.uint8(7), np.uint8(100)),
+            ),
+            {"epsilon": 1e-5},
+            2,
+        )
+        for segments in (True, None)
+    ),
+    *(
+        (
+            MICROSOFT,
             "MoE",
             (floats(5, 8), floats(5, 4), *_EXPERTS),
             {"k": 2, "activation_type": kind, "normalize_routing_weights": whole},

@@ -99,24 +99,36 @@ def _skip_simplified(node: Node) -> tuple[int | None, ...]:
     return (x * inverse * operand(node, 2)).operand, None, inverse.operand, x.operand
 
 
-def _embedded(node: Node) -> tuple[int | None, ...]:
+def embedded(
+    node: Node, real: Callable[[int, Expression], Expression], places: Expression | None
+) -> tuple[int | None, ...]:
     """Sum of word, position and segment embeddings, normalised; and the number of words that are not masked.
 
-    Inputs: words, segments, three tables, gamma, beta, a mask, positions.
+    Inputs: words, segments, three tables, gamma, beta, a mask. `real` returns the real numbers of what is taken from an
+    input. `places` are the positions, by default each word's index.
     """
-    words, positions = operand(node, 0), operand(node, 3)
+    words = operand(node, 0)
     if words.rank != 2:
         raise ModelError(f"words are {words.type}, expected 2 dimensions")
-    places = operand(node, 8) if node.has(8) else words.size(1).arange().unsqueeze(0)
-    x = operand(node, 2).take(words, 0) + positions.take(places, 0)
-    x = x + operand(node, 4).take(operand(node, 1), 0) if node.has(1) and node.has(4) else x
+    places = words.size(1).arange().unsqueeze(0) if places is None else places
+
+    def rows(at: int, indices: Expression) -> Expression:
+        return real(at, operand(node, at).take(indices, 0))
+
+    x = rows(2, words) + rows(3, places)
+    x = x + rows(4, operand(node, 1)) if node.has(1) and node.has(4) else x
     found, _, _ = standardized(node.draft, x.operand, (2,), node.number("epsilon", 1e-12))
-    y = x.of(found) * operand(node, 5) + operand(node, 6)
+    y = x.of(found) * real(5, operand(node, 5)) + real(6, operand(node, 6))
     if node.has(7):
         counted = operand(node, 7).equals(1).cast(DType.INT32).sum(1, keep=False)
     else:
         counted = words.of(node.draft.constant(0, DType.INT32)).broadcast(words.size(0))
     return y.operand, counted.operand, x.operand
+
+
+def _embedded(node: Node) -> tuple[int | None, ...]:
+    """Embeddings from tables of floats; positions are input 8."""
+    return embedded(node, lambda _, x: x, operand(node, 8) if node.has(8) else None)
 
 
 def _rotary(node: Node) -> int:

@@ -21,6 +21,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
+from .fused import embedded
 from .standard import channels_first
 
 
@@ -31,10 +32,15 @@ def _operand(node: Node, index: int) -> Expression:
 
 def _dequantize(node: Node, at: int) -> Expression:
     """The real numbers of an input; its scale and zero point are the next two inputs."""
-    x = operand(node, at).cast(DType.FLOAT32)
-    if node.has(at + 2):
-        x = x - _operand(node, at + 2).cast(DType.FLOAT32)
-    return x * _operand(node, at + 1)
+    return _real(node, operand(node, at), at + 1, at + 2)
+
+
+def _real(node: Node, x: Expression, scale: int, zero: int) -> Expression:
+    """The real numbers of integers whose scale and zero point are two inputs."""
+    x = x.cast(DType.FLOAT32)
+    if node.has(zero):
+        x = x - _operand(node, zero).cast(DType.FLOAT32)
+    return x * _operand(node, scale)
 
 
 def _quantize(node: Node, x: Expression, at: int, dtype: DType) -> int:
@@ -170,10 +176,19 @@ def _where(node: Node) -> int:
     return _quantize(node, condition.select(_dequantize(node, 1), _dequantize(node, 4)), 7, node.type(1).dtype)
 
 
+def _embedded(node: Node) -> tuple[int | None, ...]:
+    """Embeddings from tables of integers: only the rows that are looked up become real numbers.
+
+    Inputs: as of EmbedLayerNormalization, without positions; then the five scales and zero points of inputs 2 to 6.
+    """
+    return embedded(node, lambda at, x: _real(node, x, at + 6, at + 11), None)[:2]
+
+
 _IMPORTERS: dict[str, Importer] = {
     "DynamicQuantizeLSTM": _lstm,
     "DynamicQuantizeMatMul": _dynamic,
     "MatMulIntegerToFloat": _integers_to_float,
+    "QEmbedLayerNormalization": _embedded,
     "QGemm": _product,
     "QLinearAdd": _two(lambda x, y: x + y),
     "QLinearAveragePool": _one(_pool),
