@@ -152,6 +152,16 @@ CASES: list[Case] = [
         sizes=4,
     ),
     _resized(
+        "the next one where it shrinks",
+        Interpolate(Interpolation.NEAREST, (1,), Coordinates.ASYMMETRIC, Rounding.OUTWARD, (0.75,)),
+        [1, 3, 4],
+    ),
+    _resized(
+        "the one before where it grows",
+        Interpolate(Interpolation.NEAREST, (1,), Coordinates.ASYMMETRIC, Rounding.OUTWARD, (1.25,)),
+        [1, 1, 2, 3, 4],
+    ),
+    _resized(
         "wide weights where it shrinks",
         Interpolate(Interpolation.LINEAR, (1,), antialias=True),
         [1.625, 3.375],

@@ -16,6 +16,14 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
         'g (float[n, 20] x) => (float[n, m] y) <float[2] s = {1, 2.3}> { y = Resize <mode = "linear"> (x, , s) }',
         {"x": np.arange(40, dtype=np.float32).reshape(2, 20)},
     ),
+    "before opset 11 the nearest element is the next where an axis shrinks": (
+        "g (float[n, 6, 5] x) => (float[n, a, b] y) <float[3] s = {1, 0.5, 0.6}> { y = Resize (x, s) }",
+        {"x": np.arange(30, dtype=np.float32).reshape(1, 6, 5)},
+    ),
+    "also if the scales are operands": (
+        "g (float[n, 6, 5] x, float[3] s) => (float[a, b, c] y) { y = Resize (x, s) }",
+        {"x": np.arange(30, dtype=np.float32).reshape(1, 6, 5), "s": np.float32([1, 1.7, 0.45])},
+    ),
     "a shape of open length whose zero is the dimension of x": (
         "g (float[n, 6] x, int64[k] s) => (float[a, b, c] y) { y = Reshape (x, s) }",
         {"x": np.arange(12, dtype=np.float32).reshape(2, 6), "s": np.array([0, 3, -1])},
@@ -111,6 +119,8 @@ OPSET = {
     "groups of an open number of channels, with a scale each": 21,
     "a grid from matrices of open size and the sizes of a picture": 20,
     "a grid from matrices of open size and the sizes of a volume": 20,
+    "before opset 11 the nearest element is the next where an axis shrinks": 10,
+    "also if the scales are operands": 10,
 }
 """The opset of cases that do not use opset 19."""
 

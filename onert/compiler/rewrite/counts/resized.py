@@ -187,6 +187,8 @@ def _resized_axes(
             return None
         if op.coordinates is Coordinates.TF_NEAREST and op.rounding is not Rounding.FLOOR:
             return None  # an axis that keeps its length must keep its elements
+        if op.rounding is Rounding.OUTWARD:
+            return None  # the direction differs between sizes
         if len(operation.inputs) != 2 or operation.inputs[1] is None:
             return None
     x, sizes = operation.used

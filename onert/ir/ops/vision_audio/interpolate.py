@@ -44,6 +44,8 @@ class Rounding(Enum):
     UP_AT_HALF = "round_prefer_ceil"
     FLOOR = "floor"
     CEIL = "ceil"
+    OUTWARD = ""
+    """Up along axes that shrink, down along others: ONNX Runtime's rule for versions without the attribute."""
 
 
 @frozen
@@ -229,7 +231,10 @@ class Interpolate(Op):
     def nearest(self, at: int, before: int, after: int) -> Array:
         """The index in `x` of the nearest element, for each element of the result along an axis."""
         where = self.places(at, before, after).astype(np.float64)
-        match self.rounding:
+        rounding = self.rounding
+        if rounding is Rounding.OUTWARD:
+            rounding = Rounding.CEIL if self.scale(at, before, after) < 1 else Rounding.FLOOR
+        match rounding:
             case Rounding.FLOOR:
                 whole = np.floor(where)
             case Rounding.CEIL:

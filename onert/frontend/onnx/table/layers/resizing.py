@@ -47,9 +47,9 @@ def _resize(node: Node) -> int:
         "coordinate_transformation_mode",
         node.text("coordinate_transformation_mode", "half_pixel") if since_11 else "asymmetric",
     )
-    rounding = _member(
-        Rounding, "nearest_mode", node.text("nearest_mode", "round_prefer_floor") if since_11 else "floor"
-    )
+    rounding = Rounding.OUTWARD
+    if since_11:
+        rounding = _member(Rounding, "nearest_mode", node.text("nearest_mode", "round_prefer_floor"))
     crop = coordinates is Coordinates.CROP
     if crop and region is None and _is_given(node, 1):
         return _resize_dynamic(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
