@@ -37,19 +37,27 @@ def _dequantize(node: Node, at: int) -> Expression:
 
 def _real(node: Node, x: Expression, scale: int, zero: int) -> Expression:
     """The real numbers of integers whose scale and zero point are two inputs."""
-    x = x.cast(DType.FLOAT32)
-    if node.has(zero):
-        x = x - _operand(node, zero).cast(DType.FLOAT32)
-    return x * _operand(node, scale)
+    return (x.cast(DType.FLOAT32) - _zero(node, zero)) * _operand(node, scale)
+
+
+def _zero(node: Node, at: int) -> Expression | float:
+    return _operand(node, at).cast(DType.FLOAT32) if node.has(at) else 0.0
 
 
 def _quantize(node: Node, x: Expression, at: int, dtype: DType) -> int:
     """Quantise real numbers by the scale and zero point in the inputs `at` and `at + 1`."""
-    whole = (x / _operand(node, at)).unary(UnaryKind.ROUND)
-    if node.has(at + 1):
-        zero = _operand(node, at + 1)
-        return saturate(node.draft, (whole + zero.cast(DType.FLOAT32)).operand, zero.dtype)
-    return saturate(node.draft, whole.operand, dtype)
+    return _counted(node, x / _operand(node, at), at + 1, dtype)
+
+
+def _counted(node: Node, x: Expression, at: int, dtype: DType) -> int:
+    """Round multiples of the result's scale, then add its zero point, the input `at`."""
+    whole = x.unary(UnaryKind.ROUND) + _zero(node, at)
+    return saturate(node.draft, whole.operand, node.type(at).dtype if node.has(at) else dtype)
+
+
+def _rounded(x: Expression, zero: Expression | float, dtype: DType) -> int:
+    """Round after the zero point is added, where ONNX Runtime does so: this decides ties."""
+    return saturate(x.draft, (x + zero).unary(UnaryKind.ROUND).operand, dtype)
 
 
 def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
@@ -57,14 +65,38 @@ def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
     return lambda node: _quantize(node, function(node, _dequantize(node, 0)), 3, node.type(0).dtype)
 
 
-def _two(function: Callable[[Expression, Expression], Expression]) -> Importer:
-    """A function of two tensors. Inputs: each with its scale and zero point, then the result's."""
-    return lambda node: _quantize(node, function(_dequantize(node, 0), _dequantize(node, 3)), 6, node.type(0).dtype)
+def _plus(node: Node) -> int:
+    """Add two tensors: a factor for each, and one number for all zero points, as in ONNX Runtime.
+
+    Inputs: each tensor with its scale and zero point, then the result's.
+    """
+    scale = _operand(node, 6)
+    one, other = (_operand(node, at) / scale for at in (1, 4))
+    x, y = (operand(node, at).cast(DType.FLOAT32) for at in (0, 3))
+    zero = -(one * _zero(node, 2) + other * _zero(node, 5)) + _zero(node, 7)
+    return _rounded(x * one + zero + y * other, 0.0, node.type(0).dtype)
 
 
-def _plane_mean(node: Node, x: Expression) -> Expression:
+def _times(node: Node) -> int:
+    """Multiply two tensors: the product of the integers is exact, and all scales are one factor, as in ONNX Runtime.
+
+    Inputs: as of a sum.
+    """
+    x, y = (operand(node, at).cast(DType.FLOAT32) - _zero(node, at + 2) for at in (0, 3))
+    factor = _operand(node, 1) * _operand(node, 4) / _operand(node, 6)
+    return _rounded(x * y * factor, _zero(node, 7), node.type(0).dtype)
+
+
+def _plane_mean(node: Node) -> int:
+    """The mean of each channel: the sum of the integers is exact, and its divisor is part of the scale."""
+    x = operand(node, 0)
     axes = range(1, x.rank - 1) if node.flag("channels_last") else range(2, x.rank)
-    return x.reduce(Reduction.MEAN, axes)
+    count = x.size(axes[0])
+    for axis in axes[1:]:
+        count = count * x.size(axis)
+    total = (x.cast(DType.FLOAT32) - _zero(node, 2)).sum(*axes)
+    factor = _operand(node, 1) / (_operand(node, 3) * count.cast(DType.FLOAT32))
+    return _counted(node, total * factor, 4, x.dtype)
 
 
 def _concat(node: Node) -> int:
@@ -147,8 +179,11 @@ def _product(node: Node) -> int:
     sums = sums + operand(node, 6) if node.has(6) else sums
     factor = _operand(node, 1) * _operand(node, 4)
     alpha = node.number("alpha", 1.0)
-    y = sums.cast(DType.FLOAT32) * (factor if alpha == 1 else factor * alpha)
-    return _quantize(node, y, 7, node.type(0).dtype) if node.has(7) else y.operand
+    factor = factor if alpha == 1 else factor * alpha
+    real = sums.cast(DType.FLOAT32)
+    if not node.has(7):
+        return (real * factor).operand
+    return _counted(node, real * (factor / _operand(node, 7)), 8, node.type(0).dtype)
 
 
 def _softmax(node: Node, x: Expression) -> Expression:
@@ -164,10 +199,12 @@ def _mean(node: Node, x: Expression) -> Expression:
     return x.reduce(Reduction.MEAN, axes, keep=node.flag("keepdims", default=True))
 
 
-def _pool(node: Node, x: Expression) -> Expression:
+def _pool(node: Node) -> int:
+    """The average of each window. Inputs: x, its scale and zero point, the result's scale and zero point."""
+    x = _dequantize(node, 0)
     found = channels_first(POOLS["AveragePool"])(evolve(node, inputs=(x.operand,), version=NEWEST))
     assert isinstance(found, int)
-    return x.of(found)
+    return _rounded(x.of(found) / _operand(node, 3), _zero(node, 4), node.type(0).dtype)
 
 
 def _where(node: Node) -> int:
@@ -190,13 +227,13 @@ _IMPORTERS: dict[str, Importer] = {
     "MatMulIntegerToFloat": _integers_to_float,
     "QEmbedLayerNormalization": _embedded,
     "QGemm": _product,
-    "QLinearAdd": _two(lambda x, y: x + y),
-    "QLinearAveragePool": _one(_pool),
+    "QLinearAdd": _plus,
+    "QLinearAveragePool": _pool,
     "QLinearConcat": _concat,
     "QLinearConv": channels_first(LAYERS["QLinearConv"]),
-    "QLinearGlobalAveragePool": _one(_plane_mean),
+    "QLinearGlobalAveragePool": _plane_mean,
     "QLinearLeakyRelu": _one(lambda node, x: (x < 0).select(x * node.number("alpha", 0.01), x)),
-    "QLinearMul": _two(lambda x, y: x * y),
+    "QLinearMul": _times,
     "QLinearReduceMean": _one(_mean),
     "QLinearSigmoid": _one(lambda node, x: x.unary(UnaryKind.LOGISTIC)),
     "QLinearSoftmax": _one(_softmax),
