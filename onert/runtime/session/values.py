@@ -239,8 +239,16 @@ def taken(array: Array, type_: ValueType | None) -> Any:
     if array.ndim == 0 and isinstance(array[()], Items):
         return _unboxed(array[()], type_)
     found = np.empty(array.size, object)
-    found[:] = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.reshape(-1).tolist()]
+    found[:] = list(map(_Decoded().__getitem__, array.reshape(-1).tolist()))
     return found.reshape(array.shape)
+
+
+class _Decoded(dict[Any, Any]):
+    """Bytes as strings, each converted once: labels are many references to a few strings."""
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = value = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
+        return value
 
 
 def _unboxed(items: Items, type_: ValueType | None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import numpy as np
 from attrs import frozen
 
@@ -35,11 +37,15 @@ class LookUp(Op):
         return (shapes.num_elements(types.input(0).shape) or 0) // 8
 
     def evaluate(self, x: Array, keys: Array, values: Array, other: Array) -> Array:
-        table = {_key(k): v for k, v in zip(keys.tolist(), values, strict=True)}
-        rest = other.reshape(-1)[0]
-        out = np.empty(x.size, values.dtype)
-        for at, element in enumerate(x.reshape(-1).tolist()):
-            out[at] = table.get(_key(element), rest)
+        flat = x.reshape(-1)
+        elements = flat.tolist()
+        if str in set(map(type, elements)):
+            elements = list(map(_key, elements))
+        places = {_key(key): at for at, key in enumerate(keys.tolist())}
+        found = np.fromiter(map(places.get, elements, repeat(len(keys))), np.intp, len(elements))
+        if elements and isinstance(elements[0], float):
+            found[flat != flat] = places.get("nan", len(keys))
+        out: Array = np.concatenate([values, other.reshape(-1)[:1]])[found]
         return out.reshape(x.shape)
 
 
