@@ -24,3 +24,10 @@ def test_top_k_of_long_rows_returns_the_greatest_or_least_in_order(isa: Isa, dty
     for k, least in product((1, 7, 60, 150), (False, True)):
         graph, inputs = single(TopK(least=least), x, np.int32(k), constant=(1,))
         assert_close(natively(graph, inputs, isa), evaluated(graph, inputs))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 17, 31, 64, 65, 129])
+def test_whole_rows_of_any_width_are_in_order(width: int) -> None:
+    x = np.random.default_rng(width).integers(0, 9 * width, (3, width)).astype(np.int32)
+    graph, inputs = single(TopK(), x, np.int32(width), constant=(1,))
+    assert_close(natively(graph, inputs, runnable()[-1]), evaluated(graph, inputs))
