@@ -22,7 +22,8 @@ from .context import Instance, Parts
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
 from .meter import metered
-from .runner import Fixed, Runner, Setup, require_program
+from .runner import Runner, require_program
+from .setup import Fixed, Setup
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -247,8 +248,7 @@ class Execution:
     def output_buffer(self, name: str | int) -> Array | None:
         """Return the memory that runs write an output into: the buffer given to `set_output`, otherwise the execution's
         own, which later runs overwrite. None if only a run determines the shape, or if the output is a constant."""
-        position = self._output(name)
-        tensor = self._frame.tensors[self._runner.setup.output(position)]
+        tensor = self._runner.setup.keep_output(self._output(name))
         return tensor.buffer if isinstance(tensor.buffer, np.ndarray) and not tensor.dynamic else None
 
     def _result(self, position: int) -> Array:
@@ -330,7 +330,7 @@ class Execution:
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays, reshaped):
             self._give(inputs)
         self.execute(timeout)
-        return self._runner.setup.results(self._base.outputs)
+        return self._runner.results(self._base.outputs)
 
     def _give(self, inputs: Inputs) -> None:
         """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""

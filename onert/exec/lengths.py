@@ -17,7 +17,8 @@ from onert.ir.shape import is_static, static
 from .arguments import Reshaped
 from .context import Instance
 from .meter import metered
-from .runner import Runner, Setup
+from .runner import Runner
+from .setup import Setup
 
 MOST_KEPT, KEPT_BYTES = 24, 256 << 20
 """The most frames to cache for other lengths, and their most bytes together; the most recently used are kept. The

@@ -10,7 +10,7 @@ import pytest
 
 import onert
 from onert.exec import Execution
-from onert.exec.frames.frame import is_plain
+from onert.exec.frames.buffers import is_plain
 from onert.exec.observers import Observer
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder

@@ -16,7 +16,7 @@ from random_graphs import random_model
 import onert
 from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
-from onert.exec import runner
+from onert.exec import setup
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -36,7 +36,7 @@ _LENGTHS = (2, 7, 5, 12, 7, 7, 5)
 @pytest.fixture
 def bindings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """All inputs are used in place, however small; the list has an item for each time that kernels are bound."""
-    monkeypatch.setattr(runner, "_COPIED", -1)
+    monkeypatch.setattr(setup, "_COPIED", -1)
     made: list[object] = []
     init = Places.__init__
 

@@ -90,6 +90,9 @@ class ElsewhereFrame(Frame):
     def redirect(self, operand: int, array: Array) -> bool:
         return False
 
+    def redirects(self, operand: int) -> bool:
+        return False
+
     # ---- runs
 
     @property

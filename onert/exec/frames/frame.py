@@ -18,6 +18,8 @@ from onert.ir import Array, Context, DType, ExecutionError, StateUpdate, TensorT
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
+from .buffers import copy, empty, is_plain
+
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
 """Wraps the calls bound to a routine's tensors in calls that do the same and notify observers."""
@@ -55,6 +57,8 @@ class Frame:
         """What is bound of each step, and may be redirected."""
         self._redirects: dict[int, Redirect | None] = {}
         """What redirects all of these to other arrays for an input, by operand."""
+        self.handed: set[int] = set()
+        """Outputs whose buffers callers have, so that the next run must not write to them."""
         self.undo = undo(routine.subgraph, self.tensors)
         """Undoes the in-place updates of an incomplete run."""
         self.note: Callable[[Array], None] | None = None
@@ -189,6 +193,19 @@ class Frame:
         self.bound = bound
         del before
         return True
+
+    def capacity(self, operand: int) -> int:
+        """The bytes of the largest tensor that an output may be; 0 if its size is not known before a run."""
+        declared = self._tensors[operand].declared
+        return declared.nbytes if declared.is_static else 0
+
+    def is_replaceable(self, operand: int) -> bool:
+        """Whether an output's memory is only needed for its current elements."""
+        return True
+
+    def redirects(self, operand: int) -> bool:
+        """Whether kernels are bound and `redirect` would not bind them again."""
+        return self.bound is not None and self._redirect(operand) is not None
 
     def _redirect(self, operand: int) -> Redirect | None:
         """What redirects all bound steps to another array for an operand; None if one cannot be."""
@@ -354,36 +371,7 @@ class Frame:
         return f"'{self.routine.subgraph.name}'"
 
 
-def copy(target: Array, source: Array) -> Callable[[], object]:
-    """A call of a function written in C that copies an array to one of the same type and shape.
-
-    It copies contiguous bytes if possible: for a few elements NumPy needs four times as long.
-    """
-    if is_contiguous(target, source):
-        there, here = (array.reshape(-1).view(np.uint8).data for array in (target, source))
-        return partial(setitem, there, slice(None), here)
-    return partial(setitem, target, ..., source)
-
-
-def is_contiguous(target: Array, source: Array) -> bool:
-    """Whether two arrays of one type and shape are contiguous bytes."""
-    contiguous = target.flags.c_contiguous and source.flags.c_contiguous
-    return bool(target.size and contiguous and not target.dtype.hasobject)
-
-
-def is_plain(target: Array, source: Array) -> bool:
-    """Whether copying an array is copying bytes from one place to another."""
-    return is_contiguous(target, source) and not np.may_share_memory(target, source)
-
-
 def _free(allocated: list[tuple[Memory, Buffer]]) -> None:
     while allocated:
         memory, buffer = allocated.pop()
         memory.free(buffer)
-
-
-def empty(type_: TensorType) -> Array:
-    """An uninitialised array of a static type that starts on a cache line."""
-    if type_.dtype.is_handle:
-        return np.empty(shapes.static(type_.shape), object)
-    return HOST.view(HOST.allocate(type_.nbytes), 0, type_)

@@ -67,6 +67,11 @@ class Resizable(Resized):
             self._rows = rows.reshape(*before, -1, *rest)  # slicing takes half as long as making an array
         self.view: Array = np.ndarray(self.shape, self._dtype, self._memory)
 
+    @property
+    def capacity(self) -> int:
+        """The bytes of the own memory."""
+        return self._memory.nbytes
+
     def resize(self, shape: tuple[int, ...]) -> None:
         rows = self._rows
         if rows is None:
@@ -199,6 +204,14 @@ class StretchedFrame(Frame):
         if redirected:
             tensor.is_own = array is tensor.view
         return redirected
+
+    def capacity(self, operand: int) -> int:
+        tensor = self.roomy.get(operand)
+        return super().capacity(operand) if tensor is None else tensor.capacity
+
+    def is_replaceable(self, operand: int) -> bool:
+        tensor = self.roomy.get(operand)
+        return tensor is None or not tensor.is_own
 
     def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
         """Change to these lengths. Returns False, with the frame unchanged, if they need another program.

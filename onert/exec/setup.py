@@ -1,0 +1,294 @@
+"""What an execution runs: a program with its memory, and the arrays that the user set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from attrs import Factory, define, field, frozen
+
+from onert.backend import Program, Tensor, TensorInfo
+from onert.exec.frames.buffers import fresh
+from onert.exec.frames.frame import Frame
+from onert.ir import Array
+from onert.ir.value import ByIdentity
+
+from .arguments import Input, copied, is_in_place
+from .context import Instance
+from .memory_overlap import is_same, require_apart
+
+_COPIED, _LARGE = 1 << 16, 1 << 18
+"""The size in bytes up to which an input is copied before each run instead of bound to: a few microseconds. And the
+size from which `run` returns an output's memory, which another array replaces before the next run, instead of a copy.
+"""
+
+
+class Fit(Protocol):
+    """A program for the current input shapes. `compiled` returns it, and may compile it only then. `shapes` are those
+    of the inputs, by position, that the user changed. `settle` ends a change of the frame to these shapes that was
+    interrupted."""
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]: ...
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]: ...
+
+    @property
+    def shapes(self) -> Mapping[int, tuple[int, ...]]: ...
+
+    def compiled(self) -> Program: ...
+
+    def settle(self) -> None: ...
+
+
+@frozen(eq=False)
+class Fixed(ByIdentity):
+    """A `Fit` of a compiled program for fixed shapes."""
+
+    program: Program
+    shapes: Mapping[int, tuple[int, ...]]
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        return self.program.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        return self.program.outputs
+
+    def compiled(self) -> Program:
+        return self.program
+
+    def settle(self) -> None:
+        return
+
+
+@define(eq=False)
+class Setup(ByIdentity):
+    """A program with its memory, and what its user set: the positions of inputs in `given`; source and target of inputs
+    `copied` before each run; the execution's buffers for these in `own_inputs`; outputs with a user's buffer in
+    `own_outputs`, and those whose own memory the user knows in `kept_outputs`; whether a run has begun, so that outputs
+    have elements, in `ran`; the inputs that the last `run` copied in `run_inputs`. `own_arena` says that the arena is
+    no user's, and `outdated` why inputs set before a change of shapes must be set again.
+    """
+
+    fit: Fit
+    instance: Instance
+    frame: Frame
+    run: Callable[[Frame], None]
+    outdated: str = ""
+    given: set[int] = Factory(set)
+    copied: dict[int, tuple[Array, Array]] = Factory(dict)
+    own_inputs: dict[int, Array] = Factory(dict)
+    own_outputs: set[int] = Factory(set)
+    ran: bool = False
+    run_inputs: Sequence[Input] = ()
+    own_arena: bool = True
+    kept_outputs: set[int] = Factory(set)
+    _ends: Sequence[tuple[str, Tensor, TensorInfo]] = field(default=(), init=False)
+    """The name, the tensor and the description of each output."""
+    _may_be_large: bool = field(default=False, init=False)
+    """Whether an output may be too large to be copied."""
+
+    def copies(self, operand: int, array: Array) -> bool:
+        """Whether to copy `array` into the bound buffer of an input instead of binding the input to it."""
+        small = array.nbytes <= _COPIED and array.dtype != object
+        return self.ran and small and self.frame.tensors[operand].buffer is not array
+
+    def own_input(self, position: int) -> Array:
+        """The execution's own buffer for an input that is copied."""
+        if position not in self.own_inputs:
+            self.fit.settle()
+            self.own_inputs[position] = self.frame.room(self.input(position))
+        return self.own_inputs[position]
+
+    def copies_again(self, position: int, array: object) -> bool:
+        """Set an input that is copied before each run to another array like the one before. Returns False, with nothing
+        changed, if it is not like that. This spares small models the full check of their inputs."""
+        found = self.copied.get(position)
+        if found is None or type(array) is not np.ndarray or self.own_outputs:
+            return False
+        _, mine = found
+        if array.shape != mine.shape or array.dtype != mine.dtype or array.nbytes > _COPIED:
+            return False
+        self.run_inputs = ()
+        self.copied[position] = array, mine
+        return True
+
+    def set_input(self, position: int, array: Array) -> None:
+        """Set an input to an array, which is bound to, or copied before each run. Raises ExecutionError if it overlaps
+        memory given to an output."""
+        if self.own_outputs:
+            require_apart(f"input {self.fit.inputs[position].name!r}", array, self.beside_input(position, array))
+        self.run_inputs = ()  # so that the next run sets the input even if this is interrupted
+        self.given.discard(position)  # until it is completely set
+        self.copied.pop(position, None)
+        operand = self.input(position)
+        if is_in_place(array) and not self.copies(operand, array):
+            self.settle(operand, array)
+        else:
+            mine = self.own_input(position)
+            self.copied[position] = (array, mine)
+            self.settle(operand, mine)
+        self.given.add(position)
+
+    def settle(self, operand: int, array: Array) -> None:
+        """Make an array the buffer of an input or output. Kernels remain bound if runs write nothing else there, as
+        the order in which threads may run commands depends on that."""
+        apart = self._is_apart(operand, array)
+        if not apart and self.frame.handed:  # it may be one of these
+            self.replace_handed(elements=True)
+            apart = self._is_apart(operand, array)
+        if not (apart and self.frame.redirect(operand, array)):
+            self.frame.place(operand, array)
+        self.frame.handed.discard(operand)
+
+    def _is_apart(self, operand: int, array: Array) -> bool:
+        """Whether runs write nothing but this operand to an array."""
+        graph, tensors = self.frame.routine.subgraph, self.frame.tensors
+        others = {*graph.outputs, *(update.variable for update in graph.state)} - {operand}
+        written = [tensors[i].buffer for i in others]
+        shared = any(isinstance(buffer, np.ndarray) and np.may_share_memory(array, buffer) for buffer in written)
+        return self.own_arena and not shared
+
+    def lend_input(self, position: int) -> Array:
+        """Set an input to its own buffer, and return it."""
+        mine = self.own_input(position)
+        self.run_inputs = ()
+        self.copied.pop(position, None)
+        self.settle(self.input(position), mine)
+        self.given.add(position)
+        return mine
+
+    def copy_inputs(self, arrays: Mapping[int, Array]) -> None:
+        """Copy inputs, by position, into own buffers, so that kernels stay bound although each call brings others."""
+        run_inputs: list[Input] = []
+        for position, array in sorted(arrays.items()):
+            operand = self.input(position)
+            self.copied.pop(position, None)
+            if array.dtype == object:
+                self.frame.place(operand, array)
+            else:
+                mine = self.own_input(position)
+                np.copyto(mine, array)
+                self.settle(operand, mine)
+                self.frame.put(operand, mine)
+                run_inputs.append((self.fit.inputs[position].name, operand, mine))
+            self.given.add(position)
+        self.run_inputs = tuple(run_inputs) if len(run_inputs) == len(arrays) else ()
+
+    def go_on(self) -> None:
+        """Forget all inputs, and that there was a run."""
+        self.ran = False
+        self.outdated = ""
+        self.run_inputs = ()
+        self.given.clear()
+        self.copied.clear()
+        self.own_inputs.clear()
+
+    def take_over(self, before: Setup, given: Iterable[int]) -> None:
+        """Take over these inputs, by position, from the previous setup, unless their shapes have changed."""
+        same = self.frame is before.frame  # their buffers are in place already
+        for i in given:
+            if self.fit.inputs[i].shape == before.fit.inputs[i].shape:
+                if not same:
+                    self.frame.place(self.input(i), before.frame.tensors[before.input(i)].buffer)
+                self.given.add(i)
+                if i in before.copied:
+                    self.copied[i] = before.copied[i]
+
+    def buffers(self) -> tuple[tuple[int, Array | None], ...]:
+        """The buffers, by operand, of set inputs and of outputs with a user's buffer."""
+        operands = (*map(self.input, self.given), *map(self.output, self.own_outputs))
+        return tuple((operand, self.frame.tensors[operand].buffer) for operand in operands)
+
+    def restore_buffers(self, buffers: Iterable[tuple[int, Array | None]]) -> None:
+        """Restore these buffers."""
+        for operand, array in buffers:
+            self.frame.place(operand, array)
+
+    def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
+        """The buffers, with names, that an input's array must not overlap: outputs that do not update it in place."""
+        own = self.input(position)
+        for i in self.own_outputs:
+            output = self.output(i)
+            if (own, output) not in self._pairs or not is_same(array, self.frame.tensors[output].buffer):
+                yield f"output {self.fit.outputs[i].name!r}", self.frame.tensors[output].buffer
+
+    def beside_output(self, position: int, buffer: Array) -> Iterator[tuple[str, Any]]:
+        """The buffers that an output's must not overlap: other outputs, and inputs that it does not update in place."""
+        own = self.output(position)
+        for i in self.own_outputs - {position}:
+            yield f"output {self.fit.outputs[i].name!r}", self.frame.tensors[self.output(i)].buffer
+        for i in self.given:
+            placed = self.frame.tensors[self.input(i)].buffer
+            if i in self.copied or (self.input(i), own) not in self._pairs or not is_same(buffer, placed):
+                yield f"input {self.fit.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
+
+    def results(self, infos: Sequence[TensorInfo]) -> dict[str, Array]:
+        """All outputs of the last run by name: the user's buffers, otherwise copies; `infos` are the model's."""
+        if not self._ends:
+            tensors = map(self.frame.tensors.__getitem__, self.frame.routine.subgraph.outputs)
+            self._ends = tuple((info.name, tensor, info) for info, tensor in zip(infos, tensors, strict=True))
+            frame = self.frame
+            self._may_be_large = any(frame.capacity(i) >= _LARGE for i in frame.routine.subgraph.outputs)
+        if not (self.own_outputs or self._may_be_large):
+            try:  # these lines take a sixth of the time of a tiny model
+                return {name: tensor.array.copy() for name, tensor, _ in self._ends}
+            except MemoryError:
+                pass  # `copied` raises it again, with the output's name
+        return {name: self._result(at, tensor, info) for at, (name, tensor, info) in enumerate(self._ends)}
+
+    def _result(self, position: int, tensor: Tensor, info: TensorInfo) -> Array:
+        """An output: the user's buffer, the frame's if it is large and can be replaced before the next run, or a copy.
+
+        The memory of a frame for many lengths is larger than the output, so it is copied once and replaced all the
+        same.
+        """
+        array, frame, operand = tensor.array, self.frame, self.output(position)
+        if position in self.own_outputs:
+            return array
+        again = operand in frame.handed or position in self.kept_outputs
+        if array.nbytes < _LARGE or again or not self._is_only(operand) or not frame.redirects(operand):
+            return copied(array, info)
+        found = array if frame.is_replaceable(operand) else copied(array, info)
+        frame.handed.add(operand)
+        return found
+
+    def _is_only(self, operand: int) -> bool:
+        """Whether an operand is one output, not several."""
+        return self.frame.routine.subgraph.outputs.count(operand) == 1
+
+    def replace_handed(self, *, elements: bool) -> None:
+        """Replace the buffers of outputs that callers have, with the same elements or arbitrary ones. Raises
+        ExecutionError if there is not enough memory."""
+        frame = self.frame
+        for operand in tuple(frame.handed):
+            tensor = frame.tensors[operand]
+            array = fresh(tensor.type)
+            if elements:
+                array[...] = tensor.array
+            if not frame.redirect(operand, array):
+                frame.place(operand, array)
+            frame.handed.discard(operand)
+
+    def keep_output(self, position: int) -> Tensor:
+        """An output's tensor, whose buffer is not handed to callers of `run` from now on."""
+        self.kept_outputs.add(position)
+        if self.frame.handed:
+            self.replace_handed(elements=True)
+        return self.frame.tensors[self.output(position)]
+
+    @property
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        return self.frame.routine.pairs
+
+    def input(self, position: int) -> int:
+        """The operand of an input."""
+        return self.frame.routine.subgraph.inputs[position]
+
+    def output(self, position: int) -> int:
+        """The operand of an output."""
+        return self.frame.routine.subgraph.outputs[position]

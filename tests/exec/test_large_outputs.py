@@ -1,0 +1,143 @@
+"""Large outputs of `run` are not copied: callers get the memory that the run wrote, and later runs write elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pytest
+from backend.padded import Padded
+from backend.test_own_layout import mixed
+from length_models import opened
+
+import onert
+from onert.backend.registry import load_backends
+from onert.compiler import Options, compile
+from onert.exec import setup
+from onert.ir import Array, DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+
+_SHAPE = (2, 3)
+
+
+@pytest.fixture(autouse=True)
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "_LARGE", 1)
+
+
+def _model() -> Subgraphs:
+    """-x, and x * x twice."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, _SHAPE), "x")
+    square = b.add(Binary(BinaryKind.MUL), x, x)
+    return b.model([b.add(Unary(UnaryKind.NEG), x), square, square])
+
+
+def _fixed() -> onert.Execution:
+    return onert.Execution(onert.compile(Package((_model(),))))
+
+
+EXECUTIONS: dict[str, Callable[[], onert.Execution]] = {
+    "fixed sizes": _fixed,
+    "3 threads": lambda: onert.Execution(onert.compile(Package((_model(),)), num_threads=3)),
+    "Parallel": lambda: onert.Execution(onert.compile(Package((_model(),)), executor="Parallel")),
+    "open sizes": lambda: onert.Execution(onert.compile(opened(_model()))),
+    "reference": lambda: onert.Execution(onert.compile(Package((_model(),)), backends=("reference",))),
+}
+
+
+def _x(value: float, rows: int = 2) -> Array:
+    return np.full((rows, 3), value, np.float32)
+
+
+@pytest.mark.parametrize("kind", EXECUTIONS)
+def test_results_do_not_change_with_later_runs(kind: str) -> None:
+    execution, found = EXECUTIONS[kind](), []
+    for value in range(1, 8):
+        found.append(list(execution.run([_x(value)]).values()))
+        if value % 3 == 0:
+            execution.set_input(0, _x(9))
+            execution.execute()
+            assert [execution.get_output(at)[0, 0] for at in range(3)] == [-9, 81, 81]
+    for value, (negative, *squares) in enumerate(found, 1):
+        np.testing.assert_array_equal(negative, _x(-value))
+        for square in squares:
+            np.testing.assert_array_equal(square, _x(value * value))
+    every = [array for arrays in found for array in arrays]
+    assert not any(np.may_share_memory(a, b) for at, a in enumerate(every) for b in every[:at])
+
+
+def test_results_from_other_memory_do_not_change_with_later_runs() -> None:
+    execution = onert.Execution(compile(Package((mixed(),)), Options(), (Padded(), *load_backends(["reference"]))))
+    found = [next(iter(execution.run([np.full((6, 5), value, np.float32)]).values())) for value in range(3)]
+    for value, array in enumerate(found):
+        np.testing.assert_array_equal(array, execution.run([np.full((6, 5), value, np.float32)]).popitem()[1])
+
+
+def test_results_do_not_change_with_runs_of_other_lengths() -> None:
+    execution, found = EXECUTIONS["open sizes"](), []
+    lengths = (2, 5, 5, 5, 7, 7, 5, 5, 2, 7, 7)
+    for value, rows in enumerate(lengths):
+        found.append(list(execution.run([_x(value, rows)]).values()))
+    for value, (rows, arrays) in enumerate(zip(lengths, found, strict=True)):
+        for array, expected in zip(arrays, (-value, value * value, value * value), strict=True):
+            np.testing.assert_array_equal(array, _x(expected, rows))
+
+
+@pytest.mark.parametrize("kind", ["fixed sizes", "open sizes"])
+def test_the_memory_that_a_run_wrote_is_returned(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = EXECUTIONS[kind]()
+    for value in (1, 2, 3):
+        execution.run([_x(value)])
+    copies = list[object]()
+    copied = setup.copied
+    monkeypatch.setattr(setup, "copied", lambda array, info: copies.append(info) or copied(array, info))
+    first, *_ = execution.run([_x(4)]).values()
+    assert not copies
+    kept, memory = ref(first.base), first.ctypes.data
+    assert execution.get_output(0).ctypes.data != memory
+    execution.run([_x(5)])
+    del first
+    assert kept() is None
+
+
+def test_a_result_may_be_the_next_input() -> None:
+    for kind in ("fixed sizes", "3 threads", "open sizes"):
+        execution, x = EXECUTIONS[kind](), _x(2)
+        execution.run([x])
+        for turn in range(3):
+            x = execution.run([x])[execution.outputs[0].name]
+            execution.set_input(0, x)
+            before = x.copy()
+            assert execution.get_output(0).tolist() == before.tolist()
+            execution.execute()
+            np.testing.assert_array_equal(x, before)
+            assert execution.get_output(0)[0, 0] == -x[0, 0], f"{kind}, {turn}"
+
+
+def test_own_memory_that_is_known_to_the_user_is_not_handed_out() -> None:
+    for kind in ("fixed sizes", "open sizes"):
+        execution = EXECUTIONS[kind]()
+        first = execution.run([_x(1)])
+        own = execution.output_buffer(0)
+        assert own is not None
+        np.testing.assert_array_equal(own, _x(-1))
+        for value in (2, 3):
+            found: Any = execution.run([_x(value)])
+            np.testing.assert_array_equal(own, _x(-value))
+            assert not np.may_share_memory(own, found[execution.outputs[0].name])
+        np.testing.assert_array_equal(first[execution.outputs[0].name], _x(-1))
+
+
+def test_buffers_of_the_user_are_returned_and_stay() -> None:
+    execution, mine = _fixed(), np.zeros(_SHAPE, np.float32)
+    before = execution.run([_x(1)])
+    execution.set_output(0, mine)
+    for value in (2, 3):
+        assert execution.run([_x(value)])[execution.outputs[0].name] is mine
+        np.testing.assert_array_equal(mine, _x(-value))
+    np.testing.assert_array_equal(before[execution.outputs[0].name], _x(-1))
