@@ -94,8 +94,9 @@ def copied(array: Array, info: TensorInfo) -> Array:
         raise ExecutionError(f"not enough memory for a copy of output {info.name!r}, {array.nbytes} bytes") from error
 
 
-Input = tuple[str, int, Array]
-"""An input that is copied: its name, its operand, and the buffer that it is copied to."""
+Input = tuple[str, int, Array, int]
+"""An input that `run` has set: its name, its operand, its buffer, and its position if that is the given array, or -1 if
+arrays are copied to it."""
 
 
 Reshaped = tuple[int, tuple[int, ...]]
@@ -113,7 +114,7 @@ def given_again(
     if not run_inputs:
         return None, ()
     if type(inputs) is dict:
-        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in run_inputs]
+        arrays: Sequence[Any] = [inputs.get(name) for name, *_ in run_inputs]
     elif (type(inputs) is list or type(inputs) is tuple) and len(run_inputs) == count:
         arrays = inputs
     else:
@@ -121,7 +122,7 @@ def given_again(
     if len(inputs) != len(run_inputs):
         return None, ()
     reshaped: list[Reshaped] = []
-    for at, (_, _, mine) in enumerate(run_inputs):
+    for at, (_, _, mine, _) in enumerate(run_inputs):
         array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
             return None, ()

@@ -319,26 +319,26 @@ class Execution:
         return True
 
     def run(self, inputs: Inputs = (), *, timeout: float | None = None) -> dict[str, Array]:
-        """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays."""
+        """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays.
+
+        Inputs of a megabyte and more are used in place, like those of `set_input`.
+        """
         self._idle()
         setup = self._runner.setup
         arrays, reshaped = given_again(setup.run_inputs, inputs, len(self._base.inputs))
         if arrays is not None and not reshaped and not setup.copied:
-            for (_, operand, mine), array in zip(setup.run_inputs, arrays, strict=True):
-                mine[...] = array  # faster than `copyto`
-                setup.frame.put(operand, mine)
+            setup.give_again(arrays)
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays, reshaped):
             self._give(inputs)
         self.execute(timeout)
         return self._runner.results(self._base.outputs)
 
     def _give(self, inputs: Inputs) -> None:
-        """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""
         infos = self._runner.setup.fit.inputs
         found = {at: fitting(infos[at], self._base.inputs[at], array) for at, array in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
-        self._runner.setup.copy_inputs(found)
+        self._runner.setup.give(found)
 
     def reset_variables(self) -> None:
         """Reset all state: variables, tables, random generators."""

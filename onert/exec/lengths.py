@@ -14,7 +14,7 @@ from onert.exec.frames.stretched import StretchedFrame
 from onert.ir import Array, ExecutionError, Shape
 from onert.ir.shape import is_static, static
 
-from .arguments import Reshaped
+from .arguments import Input, Reshaped
 from .context import Instance
 from .meter import metered
 from .runner import Runner
@@ -129,16 +129,20 @@ class _Kept:
         return Setup(fit, self.instance, self.frame, run, outdated)
 
     def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
-        """Copy all inputs into the frame's own memory, for the runs of a setup."""
-        run_inputs = []
-        for array, (name, operand, tensor) in zip(arrays, self._named, strict=True):
+        """Set all inputs for the runs of a setup: copied into the frame's own memory, or in place if they are large."""
+        run_inputs: list[Input] = []
+        for at, (array, (name, operand, tensor)) in enumerate(zip(arrays, self._named, strict=True)):
+            lent = setup.lent(name, at, array)
+            if lent is not None:
+                run_inputs.append(lent)
+                continue
             mine = tensor.view
             mine[...] = array
             if not tensor.is_own:
                 self.frame.put(operand, mine)
-            run_inputs.append((name, operand, mine))
+            run_inputs.append((name, operand, mine, -1))
         setup.given.update(self._all)
-        setup.run_inputs = run_inputs
+        setup.set_run_inputs(run_inputs)
 
 
 class Lengths:
@@ -206,7 +210,7 @@ class Lengths:
         try:
             is_changed = lengths is not None and now.frame.become(lengths)
         except BaseException:  # the frame may have begun to change
-            setup.restore_buffers([(operand, mine) for _, operand, mine in setup.run_inputs])
+            setup.restore_buffers([(operand, mine) for _, operand, mine, _ in setup.run_inputs])
             raise
         if lengths is not None and is_changed:
             now.used()
@@ -214,7 +218,7 @@ class Lengths:
             setup.go_on()
             fit.lengths = lengths
         else:
-            buffers = ((operand, mine) for _, operand, mine in setup.run_inputs)
+            buffers = ((operand, mine) for _, operand, mine, _ in setup.run_inputs)
             other = self._gone_on(runner, tuple(map(_SHAPE, arrays)), buffers)
             if other is None:
                 return False

@@ -1,4 +1,5 @@
-"""Large outputs of `run` are not copied: callers get the memory that the run wrote, and later runs write elsewhere."""
+"""Large inputs and outputs of `run` are not copied: callers get the memory that the run wrote, and later runs write
+elsewhere."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ _SHAPE = (2, 3)
 @pytest.fixture(autouse=True)
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "_LARGE", 1)
+    monkeypatch.setattr(setup, "_IN_PLACE", 1)
 
 
 def _model() -> Subgraphs:
@@ -83,6 +85,10 @@ def test_results_do_not_change_with_runs_of_other_lengths() -> None:
     lengths = (2, 5, 5, 5, 7, 7, 5, 5, 2, 7, 7)
     for value, rows in enumerate(lengths):
         found.append(list(execution.run([_x(value, rows)]).values()))
+        if value % 2:  # the frame's own memory may be written
+            execution.execute()
+            execution.set_input(0, _x(99, rows + 1))
+            execution.execute()
     for value, (rows, arrays) in enumerate(zip(lengths, found, strict=True)):
         for array, expected in zip(arrays, (-value, value * value, value * value), strict=True):
             np.testing.assert_array_equal(array, _x(expected, rows))
@@ -141,3 +147,22 @@ def test_buffers_of_the_user_are_returned_and_stay() -> None:
         assert execution.run([_x(value)])[execution.outputs[0].name] is mine
         np.testing.assert_array_equal(mine, _x(-value))
     np.testing.assert_array_equal(before[execution.outputs[0].name], _x(-1))
+
+
+def test_an_input_used_in_place_is_freed_after_the_next_run() -> None:
+    execution = _fixed()
+    given = [_x(value) for value in range(4)]
+    kept = [ref(array) for array in given]
+    for array in given:
+        execution.run([array])
+    del given, array
+    assert [each() is None for each in kept] == [True, True, True, False]
+
+
+def test_inputs_that_are_not_contiguous_are_copied_between_others_that_are() -> None:
+    for kind in ("fixed sizes", "open sizes"):
+        execution, strided = EXECUTIONS[kind](), np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2].T
+        for array in (_x(1), strided, _x(2), strided, strided, _x(3)):
+            negative, square, _ = execution.run([array]).values()
+            np.testing.assert_array_equal(negative, -array)
+            np.testing.assert_array_equal(square, array * array)

@@ -37,6 +37,7 @@ _LENGTHS = (2, 7, 5, 12, 7, 7, 5)
 def bindings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """All inputs are used in place, however small; the list has an item for each time that kernels are bound."""
     monkeypatch.setattr(setup, "_COPIED", -1)
+    monkeypatch.setattr(setup, "_IN_PLACE", 0)
     made: list[object] = []
     init = Places.__init__
 
@@ -54,7 +55,10 @@ def _random(info: Any, rng: np.random.Generator) -> Array:
     return rng.normal(size=info.type.shape).astype(np.float32)
 
 
-def _run(execution: onert.Execution, inputs: Sequence[Array]) -> list[Array]:
+def _run(execution: onert.Execution, inputs: Sequence[Array], together: bool = False) -> list[Array]:
+    """The results of a run on these inputs, set one by one or `together`."""
+    if together:
+        return [array.copy() for array in execution.run(inputs).values()]
     for at, array in enumerate(inputs):
         execution.set_input(at, array)
     execution.execute()
@@ -66,14 +70,14 @@ def _run(execution: onert.Execution, inputs: Sequence[Array]) -> list[Array]:
 def test_runs_on_other_arrays_are_those_of_new_executions(seed: int, way: str, bindings: list[object]) -> None:
     program = onert.compile(onert.load(random_model(seed, stored=bool(seed % 2))), **WAYS[way])
     rng, execution = np.random.default_rng(seed), onert.Execution(program)
-    for turn in range(5):
+    for turn in range(7):
         inputs = [_random(info, rng) for info in program.inputs]
         wanted = _run(onert.Execution(program), inputs)
         del bindings[:]
         for at, info in enumerate(program.outputs):
             if turn % 2 and program.main.subgraph.operands[program.main.subgraph.outputs[at]].data is None:
                 execution.set_output(at, np.empty(info.type.shape, info.dtype.numpy))
-        for mine, theirs in zip(_run(execution, inputs), wanted, strict=True):
+        for mine, theirs in zip(_run(execution, inputs, together=turn in (2, 3, 6)), wanted, strict=True):
             np.testing.assert_array_equal(mine, theirs)
         assert turn < 1 or not bindings
 
@@ -92,7 +96,7 @@ def test_runs_on_arrays_of_other_lengths_are_those_of_new_executions(
         ]
         wanted = onert.Execution(onert.compile(package, num_threads=2)).run(inputs)
         del bindings[:]
-        for mine, theirs in zip(_run(execution, inputs), wanted.values(), strict=True):
+        for mine, theirs in zip(_run(execution, inputs, together=turn % 3 == 2), wanted.values(), strict=True):
             np.testing.assert_array_equal(mine, theirs)
         assert turn < len(set(_LENGTHS)) or len(inputs) > 1 or not bindings
 
@@ -150,6 +154,21 @@ def test_results_may_be_the_next_inputs(threads: int, bindings: list[object]) ->
         execution.execute()
         assert (execution.get_output(0) == number).all()
     assert len(bindings) > before
+
+
+def test_results_of_run_may_be_the_next_inputs_without_binding_again(
+    bindings: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "_LARGE", 1)
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (4, 4)), "x")
+    execution = onert.Execution(onert.compile(Package((b.model([b.add(Unary(UnaryKind.SQUARE), x)]),))))
+    x = np.full((4, 4), 2, np.float32)
+    for power in (2, 4, 8, 16):
+        execution.set_input(0, x)
+        (x,) = execution.run([x]).values()
+        assert (x == 2.0**power).all()
+    assert len(bindings) == 1
 
 
 def test_sums_over_runs_go_on_with_other_arrays(bindings: list[object]) -> None:
