@@ -147,8 +147,9 @@ def _task(command: Command, place: Callable[[Pointer], int]) -> Iterator[int]:
 
 @frozen(eq=False)
 class Bound(ByIdentity):
-    """Bound commands, and the memory that they use."""
+    """Bound commands, the code that they call, and the memory that they use."""
 
+    code: Code
     program: BoundCommands
     place: Places
 

@@ -66,7 +66,7 @@ def runner(
     """A call that runs bound commands and keeps the memory that they use alive. With `adapts`, it uses fewer threads
     where that is faster; without, measurements by others are undisturbed.
     """
-    keep = Bound(program, place)
+    keep = Bound(kernel, program, place)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     serial = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
     state = np.zeros(_STATE, np.int64) if adapts else None  # shared by all runs: each builds on the previous
@@ -79,8 +79,8 @@ def runner(
         if not has_teams(some) and (
             kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
         ):
-            return _Serial(serial, start, len(some), kernel, keep, of)
-        return _Parallel(parallel(), kernel, start, len(some), keep, of, state)
+            return _Serial(serial, start, len(some), keep, of)
+        return _Parallel(parallel(), start, len(some), keep, of, state)
 
     def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
         if not jump.slots["flag"]:
@@ -187,31 +187,23 @@ class _Steps(Redirecting):
 class _Serial(Redirecting, partial[None]):
     """Runs the commands on the calling thread: just the native function with its arguments, for minimal overhead."""
 
-    __slots__ = ("_address", "_kernel", "_operations", "bound")
+    __slots__ = ("_address", "_operations", "bound")
 
     _address: int
-    _kernel: NativeKernel
     _operations: tuple[int, ...]
 
     def __new__(
-        cls,
-        run: Callable[..., None],
-        address: int,
-        count: int,
-        kernel: NativeKernel,
-        bound: Bound,
-        operations: tuple[int, ...],
+        cls, run: Callable[..., None], address: int, count: int, bound: Bound, operations: tuple[int, ...]
     ) -> Self:
         self = super().__new__(cls, run, ctypes.c_void_p(address), ctypes.c_int64(count))
         self._address = address
-        self._kernel = kernel
         self.bound = bound
         self._operations = operations
         return self
 
     def with_copies(self, pairs: Iterable[tuple[Array, Array]]) -> Callable[[], None]:
         """The same run, which then copies the second array of each pair to the first."""
-        run = self._kernel.pool["onert_run_and_copy"]
+        run = self.bound.code.pool["onert_run_and_copy"]
         copying: Callable[[], None] = imports.module("onert_llvm.runtime.copying").Copying(run, self.args, pairs, self)
         return copying
 
@@ -219,7 +211,7 @@ class _Serial(Redirecting, partial[None]):
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
         return tuple(
-            Part((at,), _Serial(self.func, self._address + skipped, count, self._kernel, self.bound, (at,) * count))
+            Part((at,), _Serial(self.func, self._address + skipped, count, self.bound, (at,) * count))
             for at, skipped, count in _stretches(self._operations)
         )
 
@@ -227,12 +219,11 @@ class _Serial(Redirecting, partial[None]):
 class _Parallel(Redirecting):
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_call", "_idle", "_kernel", "_operations", "_run", "_state", "_words", "bound")
+    __slots__ = ("_address", "_call", "_idle", "_operations", "_run", "_state", "_words", "bound")
 
     def __init__(
         self,
         run: Callable[..., None],
-        kernel: NativeKernel,
         address: int,
         count: int,
         bound: Bound,
@@ -241,8 +232,7 @@ class _Parallel(Redirecting):
     ) -> None:
         self._run = run
         self._operations = operations
-        self._kernel = kernel
-        self._idle = POOLS.idle(kernel.threads)
+        self._idle = POOLS.idle(bound.code.threads)
         self._address = address
         self._words = np.array([address, count, 0 if state is None else state.ctypes.data], np.int64)
         self._call = ctypes.c_void_p(self._words.ctypes.data)
@@ -252,7 +242,7 @@ class _Parallel(Redirecting):
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation separately."""
-        some = partial(_Parallel, self._run, self._kernel, state=None, bound=self.bound)
+        some = partial(_Parallel, self._run, state=None, bound=self.bound)
         return tuple(
             Part((at,), some(address=self._address + skipped, count=count, operations=(at,) * count))
             for at, skipped, count in _stretches(self._operations)
@@ -262,7 +252,7 @@ class _Parallel(Redirecting):
         try:
             pool = self._idle.pop()
         except IndexError:
-            pool = Pool(self._kernel.pool, self._kernel.threads)
+            pool = Pool(self.bound.code.pool, self.bound.code.threads)
         try:
             self._run(pool.pointer, self._call)
         finally:
