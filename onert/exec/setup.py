@@ -187,12 +187,16 @@ class Setup(ByIdentity):
         self.run_inputs = run_inputs
 
     def lent(self, name: str, position: int, array: Array) -> Input | None:
-        """An input used in place. None, with nothing changed, if it should be copied: because it is small or not
-        contiguous, or because kernels would be bound again."""
+        """An input used in place. None if it should be copied: because it is small or not contiguous, because runs
+        write to its memory, or because kernels would be bound again."""
         if array.nbytes < _IN_PLACE or position in self.own_inputs or not is_in_place(array):
             return None
         operand, frame = self.input(position), self.frame
         if frame.bound is not None and not frame.redirects(operand):
+            return None
+        if frame.handed and not self._is_apart(operand, array):
+            self.replace_handed(elements=False)
+        if not self._is_apart(operand, array):
             return None
         self.settle(operand, array)
         return name, operand, array, position

@@ -19,6 +19,7 @@ from onert.compiler import Options, compile
 from onert.exec import setup
 from onert.ir import Array, DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
@@ -166,3 +167,18 @@ def test_inputs_that_are_not_contiguous_are_copied_between_others_that_are() -> 
             negative, square, _ = execution.run([array]).values()
             np.testing.assert_array_equal(negative, -array)
             np.testing.assert_array_equal(square, array * array)
+
+
+def test_an_input_in_the_memory_of_an_output_is_copied() -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (64, 64)), "x")
+    twice = b.add(BatchMatMul(), x, x)
+    execution = onert.Execution(onert.compile(Package((b.model([twice]),))))
+    memory = np.zeros((64, 64), np.float32)
+    execution.set_output(0, memory)
+    x = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) % 7
+    for _ in range(3):
+        memory[...] = x
+        (found,) = execution.run([memory]).values()
+        assert found is memory
+        np.testing.assert_array_equal(found, x @ x)
