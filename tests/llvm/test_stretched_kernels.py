@@ -79,7 +79,7 @@ def test_a_number_is_stored_for_the_first_lengths_and_whenever_it_changes(
 ) -> None:
     registers, targets = np.zeros(1, np.int64), np.full(3, 7, stored)
     stores = _Stores()
-    stores[0, 0, kind] += [targets.ctypes.data + targets.itemsize * at for at in (0, 2)]
+    stores[0, 0, kind, None] += [targets.ctypes.data + targets.itemsize * at for at in (0, 2)]
     put = _Native(number_functions(target("native"), None), None, registers, stores.encoded())
     for number in (0, 0, 5, 5, 3, 0):
         registers.view(in_register)[0] = number

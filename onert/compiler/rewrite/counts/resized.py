@@ -164,9 +164,7 @@ def resized(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedRe
         if op.interpolation is Interpolation.NEAREST:
             result = _Numbers(w, whole)
             for axis_ in resized_axes:
-                result = result.at(
-                    axis_.axis, axis_.clamped(_rounded(op.rounding, _coordinates(op, axis_).cast(DType.FLOAT64)))
-                )
+                result = result.at(axis_.axis, axis_.clamped(_rounded(op, axis_)))
         elif op.antialias and any(_padded_length(op, type_, each) * each.most > _MOST_WEIGHTS for each in resized_axes):
             return None
         else:
@@ -187,8 +185,6 @@ def _resized_axes(
             return None
         if op.coordinates is Coordinates.TF_NEAREST and op.rounding is not Rounding.FLOOR:
             return None  # an axis that keeps its length must keep its elements
-        if op.rounding is Rounding.OUTWARD:
-            return None  # the direction differs between sizes
         if len(operation.inputs) != 2 or operation.inputs[1] is None:
             return None
     x, sizes = operation.used
@@ -297,8 +293,12 @@ def _coordinates(op: Interpolate, axis_: _ResizedAxis) -> _Numbers:
     )
 
 
-def _rounded(rounding: Rounding, coordinate: _Numbers) -> _Numbers:
-    match rounding:
+def _rounded(op: Interpolate, axis_: _ResizedAxis) -> _Numbers:
+    """For each result element along an axis, the coordinate of the nearest element of the input."""
+    coordinate = _coordinates(op, axis_).cast(DType.FLOAT64)
+    match op.rounding:
+        case Rounding.OUTWARD:
+            return (axis_.before - axis_.after).if_above(0, coordinate.ceil(), coordinate.floor())
         case Rounding.FLOOR:
             return coordinate.floor()
         case Rounding.CEIL:
