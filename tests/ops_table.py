@@ -129,6 +129,7 @@ STAYS: dict[str, tuple[str, ...]] = {
         "SplitToSequence",
     ),
     "sums over a data-dependent number of rows": ("CountGroups", "EmbeddingLookupSparse"),
+    "slices that are each repeated a data-dependent number of times": ("Repeat",),
     "arithmetic on shapes, which is folded if they are known": ("BroadcastGradientArgs",),
     "a constant matrix, which is folded unless a product reads its codes": ("DequantizeBlocks",),
     "a matrix that is constant in nearly every model": ("MelWeights",),

@@ -36,6 +36,7 @@ from onert.ir.ops.data_movement.slicing import (
     Mirror,
     MirrorPad,
     Pad,
+    Repeat,
     Slice,
     StridedSlice,
     Tile,
@@ -155,6 +156,8 @@ _PARTS = [
         "with the border", MirrorPad(Mirror.SYMMETRIC), [_upto(3), _n(2, 1).reshape(1, 2)], _rows([1, 0, 0, 1, 2, 2])
     ),
     _case("twice across", Tile(), [_rows([[1, 2]]), _n(1, 2)], _rows([[1, 2, 1, 2]])),
+    _case("columns", Repeat(1), [_upto(2, 3), _n(2, 0, 1)], _rows([[0, 0, 2], [3, 3, 5]])),
+    _case("each row twice", Repeat(), [_upto(2, 1), _n(2)], _rows([[0], [0], [1], [1]]), constant=(1,)),
     _case("a column", BroadcastTo(), [_rows([[1], [2]]), _n(2, 2, 2)], _rows([[[1, 1], [2, 2]]] * 2)),
 ]
 

@@ -48,6 +48,7 @@ from onert.compiler.rewrite.loops.invariants import (
     without_results,
 )
 from onert.compiler.rewrite.loops.lists import as_tensors
+from onert.compiler.rewrite.loops.repeated import with_repetitions
 from onert.compiler.rewrite.loops.round_work import unmoved
 from onert.compiler.rewrite.loops.trip_counts import most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
@@ -148,6 +149,9 @@ class _Enclosing:
         operation = graph.operations[at]
         if isinstance(operation.op, Call):
             return self.inline_calls(graph, at)
+        repeated = with_repetitions(self.model, graph, at, self.simplify) if isinstance(operation.op, While) else None
+        if repeated is not None:
+            return repeated
         listed = as_tensors(self.model, graph, at, self.simplify) if isinstance(operation.op, While) else None
         if listed is not None:
             self.model, graph = listed

@@ -49,7 +49,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     appended = [k for k, i in enumerate(operands) if _is_appended(graph.type(i), condition, body, k)]
     if not (positions or appended) or not all(graph.type(i).is_static for i in others):
         return None
-    if not all(_is_list(graph, condition, body, operation, k) for k in positions):
+    if not all(is_list(graph, condition, body, operation, k, _is_stacked) for k in positions):
         return None
     types = {
         i: graph.type(g).with_data(None)
@@ -65,8 +65,8 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     if not all(each.is_static for each in items):
         return None
     starts = [graph.operands[i].known for i in operands]
-    counted = _counted(condition, simplified, starts, fixed, simplify)
-    length = None if counted is None else counted.rounds
+    rounds = counted(condition, simplified, starts, fixed, simplify)
+    length = None if rounds is None else rounds.rounds
     lists = {k: TensorType(each.dtype, (length, *each.shape)) for k, each in zip(positions, items, strict=True)}
     if length is not None:
         begun = {k: graph.type(operands[k]).with_data(None) for k in appended}
@@ -74,7 +74,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     elif not positions:
         return None
     first = len(model)
-    adding = _appending if counted is None else partial(_setting, counted=counted)
+    adding = _appending if rounds is None else partial(_setting, counted=rounds)
     changed = (*model.subgraphs, _with_lists(condition, lists), adding(body, lists))
     results = tuple(lists.get(k, t) for k, t in enumerate(op.results))
     edit = Edit(graph)
@@ -84,7 +84,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
         first_type = list_.with_shape((length or 0, *list_.shape[1:]))
         inputs[k] = edit.operand(Operand(first_type))
         dims = edit.constant(np.array(first_type.shape), DType.INT64)  # may contain symbolic numbers
-        if counted is None:
+        if rounds is None:
             nothing = edit.constant(np.zeros(0, list_.dtype.numpy), list_.dtype)
             made = Operation(Reshape(), (nothing, dims), (inputs[k],), operation.location)
         else:
@@ -98,8 +98,16 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     return evolve(model, subgraphs=changed), infer_alone(edit.done())
 
 
-def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Operation, k: int) -> bool:
-    """Whether operand `k` of a loop is a list that starts empty, only grows in each round, and is then only joined."""
+def is_list(
+    graph: Subgraph,
+    condition: Subgraph,
+    body: Subgraph,
+    operation: Operation,
+    k: int,
+    is_joined: Callable[[SequenceJoin], bool],
+) -> bool:
+    """Whether operand `k` of a loop is a list that starts empty, only grows in each round, and is then only joined as
+    `is_joined` requires."""
     producer = definer(graph, operation.used[k])
     added = definer(body, body.outputs[k])
     result = operation.outputs[k]
@@ -118,8 +126,12 @@ def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Op
         and list(body.outputs).count(body.outputs[k]) == 1
         and condition.inputs[k] not in condition.uses
         and result not in graph.outputs
-        and all(isinstance(r, SequenceJoin) and r.new and r.axis == 0 for r in readers)
+        and all(isinstance(r, SequenceJoin) and is_joined(r) for r in readers)
     )
+
+
+def _is_stacked(join: SequenceJoin) -> bool:
+    return join.new and join.axis == 0
 
 
 def _is_appended(start: TensorType, condition: Subgraph, body: Subgraph, k: int) -> bool:
@@ -159,7 +171,7 @@ def _with_lists(graph: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
 
 
 @frozen
-class _Counted(Value):
+class Counted(Value):
     """A loop of a known number of rounds: the position of its counter, which begins at `first` and grows by 1."""
 
     rounds: int
@@ -167,13 +179,13 @@ class _Counted(Value):
     first: int
 
 
-def _counted(
+def counted(
     condition: Subgraph,
     body: Subgraph,
     starts: Sequence[TensorType],
     fixed: Mapping[int, Constant],
     simplify: Simplify,
-) -> _Counted | None:
+) -> Counted | None:
     """How the rounds of a loop are counted, if their number is known; otherwise None."""
     types = {i: start.with_data(None) for i, start in zip(condition.inputs, starts, strict=True)}
     try:
@@ -188,10 +200,10 @@ def _counted(
     first = starts[counter].value
     if growth(body, counter) != 1 or first is None:
         return None
-    return _Counted(rounds, counter, int(first.reshape(-1)[0]))
+    return Counted(rounds, counter, int(first.reshape(-1)[0]))
 
 
-def _setting(body: Subgraph, lists: dict[int, TensorType], counted: _Counted) -> Subgraph:
+def _setting(body: Subgraph, lists: dict[int, TensorType], counted: Counted) -> Subgraph:
     """The body that sets an entry of a tensor to what a round adds."""
     counter = body.inputs[counted.counter]
     type_ = body.type(counter)

@@ -284,6 +284,44 @@ class Tile(OnStored):
 
 
 @frozen
+class Repeat(OnStored):
+    """`x` with each slice along `axis` repeated as often as `counts` says, one behind the other.
+
+    - `x`: any, of rank 1 or more
+    - `counts`: non-negative integers of rank 1, one per slice; or one for all
+    """
+
+    axis: int = 0
+
+    def infer(self, x: TensorType, counts: TensorType) -> TensorType:
+        found = sv.integers(counts, "counts")
+        at = shapes.normalize_axis(self.axis, x.rank)
+        require(counts.rank == 1, f"counts has rank {counts.rank}, expected 1")
+        fits = counts.shape[0] in (1, None) or x.shape[at] in (counts.shape[0], None)
+        require(fits, f"counts has {counts.shape[0]} elements, expected {x.shape[at]}")
+        length = x.shape[at]
+        if found is None or length is None:
+            return x.result((*x.shape[:at], None, *x.shape[at + 1 :]))
+        return x.result(self._shape(x.shape, at, np.array(found)))
+
+    @staticmethod
+    def _shape(x: Shape, at: int, counts: Array) -> Shape:
+        low, high = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+        require(low >= 0, f"a slice is repeated {low} times, expected no negative number")
+        sv.checked_shape((high,), "the repeated shape")  # so that the sum cannot overflow
+        length = x[at] if counts.size == 1 else 1
+        total = int(counts.sum(dtype=np.int64)) * (length or 0)
+        out = (*x[:at], total, *x[at + 1 :])
+        sv.checked_shape(tuple(d for d in out if d is not None), "the repeated shape")
+        return out
+
+    def evaluate(self, x: Array, counts: Array) -> Array:
+        at = shapes.normalize_axis(self.axis, x.ndim)
+        self._shape(x.shape, at, counts)
+        return np.repeat(x, counts, at)
+
+
+@frozen
 class BroadcastTo(OnStored):
     """`x` broadcast to a given shape: repeated along dimensions of 1 and new leading dimensions.
 
