@@ -229,6 +229,24 @@ CASES: list[Case] = [
     ),
     *(
         Case(
+            f"{dtype.__name__} blocks beside each other, cropped and short of the end",
+            FromColumns((2, 3), (1, 1), (1, 0, 0, 0)),
+            (spread((2, 12, 4), -90, 90).astype(dtype), np.int64([3, 7]), np.int64([2, 2])),
+            constant=(1, 2),
+        )
+        for dtype in (np.float32, np.float64, np.int8, np.int64)
+    ),
+    *(
+        Case(
+            f"blocks of {channels} channels that overlap in pieces, with margins",
+            FromColumns((2, 2), (1, 1), (0, 1, 2, 0)),
+            (spread((2, channels * 15, 6), -9, 9), np.int64([5, 6]), np.int64([3, 5])),
+            constant=(1, 2),
+        )
+        for channels in (2, 9)
+    ),
+    *(
+        Case(
             f"places in {dtype.__name__} windows with margins, {order}",
             PooledPlaces((2, 3), (2, 1), (1, 2), (1, 0, 0, 2), order == "columns first"),
             (spread((2, 3, 5, 4), -9, 9).astype(dtype),),

@@ -37,6 +37,8 @@ _MOST_ELEMENTS = 1 << 24
 """The most elements of all windows together."""
 _MOST_TAPS = 64
 """The most elements of a window that are processed one by one: the graph has a few operations for each."""
+_MOST_PIECES, _FEW_CHANNELS = 16, 8
+"""Overlapping blocks of fewer channels are assembled from at most so many pieces."""
 Sliding = Conv2D | DepthwiseConv2D | Pool2D
 
 
@@ -266,9 +268,54 @@ def _why_not_from_columns(op: FromColumns, types: CallTypes) -> str | None:
     return "its elements are quantised or complex, or it has none" if quantized or 0 in x.shape else None
 
 
-def _from_columns(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Transpose(UnsortedSegment(Transpose(x), places))"""
+def _is_side_by_side(op: FromColumns, types: CallTypes, kernel: Sequence[int]) -> bool:
+    """Whether to assemble blocks from pieces as large as a stride: if they do not overlap, or if rows of channels are
+    too short to be added quickly in place."""
+    strides, dilations, _ = op.each(len(kernel))
+    if any(dilation > 1 and size > 1 for dilation, size in zip(dilations, kernel, strict=True)):
+        return False
+    pieces = math.prod(-(-size // stride) for size, stride in zip(kernel, strides, strict=True))
+    few = (types.output.shape[1] or 0) < _FEW_CHANNELS and types.output.dtype in (DType.FLOAT32, DType.FLOAT64)
+    return pieces == 1 or (few and pieces <= _MOST_PIECES)
+
+
+def _side_by_side(d: Draft, op: FromColumns, types: CallTypes, x: int) -> int:
+    """Blocks in pieces as large as a stride: pieces of one kind cover the picture, and the sum of all kinds, each
+    moved to its place, is the picture.
+
+    Slice(Add(Pad(Transpose(Slice(x))), ..))
+    """
     image, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
+    axes, shape = len(image), static(types.output.shape)
+    strides, _, pads = op.each(axes)
+    counts, pieces = op.counts(image, kernel), [-(-size // s) for size, s in zip(kernel, strides, strict=True)]
+    x = d.reshaped(x, *shape[:2], *kernel, *counts)
+    rest = [s * count - size for s, count, size in zip(strides, pieces, kernel, strict=True)]
+    none = (0,) * (2 + 2 * axes)
+    x = padded(d, x, d.like(x, 0), none, (0, 0, *rest, *none[:axes]), none)
+    split = [n for pair in zip(pieces, strides, strict=True) for n in pair]
+    x = d.reshaped(x, *shape[:2], *split, *counts)
+    # pieces first, then batch and channels, then the blocks along each axis with the elements of each
+    order = (*(2 + 2 * a for a in range(axes)), 0, 1, *(n for a in range(axes) for n in (2 + 2 * axes + a, 3 + 2 * a)))
+    x = d.transposed(x, order)
+    covered = [count * s for count, s in zip(counts, strides, strict=True)]
+    x = d.reshaped(x, math.prod(pieces), *shape[:2], *covered)
+    total: int | None = None
+    for at, place in enumerate(np.ndindex(*pieces)):
+        part = d.reshaped(d.part(x, (at, *none[: 2 + axes]), (1, *d.shape(x)[1:])), *shape[:2], *covered)
+        low = [n * s - pad for n, s, pad in zip(place, strides, pads[:axes], strict=True)]
+        high = [size - a - have for size, a, have in zip(image, low, covered, strict=True)]
+        part = padded(d, part, d.like(part, 0), (0, 0, *low), (0, 0, *high), none[: 2 + axes])
+        total = part if total is None else d.sum(total, part)
+    assert total is not None
+    return total
+
+
+def _from_columns(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(UnsortedSegment(Transpose(x), places)), or `_side_by_side`"""
+    image, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
+    if _is_side_by_side(op, types, kernel):
+        return [_side_by_side(d, op, types, operands[0])]
     shape, count = static(types.output.shape), types.input(0).shape[2] or 0
     places = TensorType(DType.INT32, (math.prod(kernel), count))
     x = d.reshaped(operands[0], *shape[:2], *static(places.shape))

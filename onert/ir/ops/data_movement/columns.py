@@ -58,16 +58,17 @@ class FromColumns(Op):
             return x.result((x.shape[0], channels, *sv.unknown(axes)))
         sv.checked_shape((*picture, *(d for d in x.shape[:1] if d), channels or 1), "the picture")
         if kernel is not None:
-            count = math.prod(self._counts(picture, kernel))
+            count = math.prod(self.counts(picture, kernel))
             require(x.shape[2] in (count, None), f"x is {x}, expected {count} blocks")
         return x.result((x.shape[0], channels, *picture))
 
-    def _each(self, axes: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def each(self, axes: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The strides, dilations and pads, with the defaults for those that are absent."""
         return self.strides or (1,) * axes, self.dilations or (1,) * axes, self.pads or (0,) * 2 * axes
 
-    def _counts(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> list[int]:
+    def counts(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> list[int]:
         """The number of blocks along each axis."""
-        strides, dilations, pads = self._each(len(picture))
+        strides, dilations, pads = self.each(len(picture))
         found = []
         for axis, (size, span) in enumerate(zip(picture, kernel, strict=True)):
             room = size + pads[axis] + pads[axis + len(picture)] - (dilations[axis] * (span - 1) + 1)
@@ -77,10 +78,8 @@ class FromColumns(Op):
 
     def places(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> Array:
         """The flat index in the picture of each element of each block: int64 [block, count], -1 for padding."""
-        strides, dilations, pads = self._each(len(picture))
-        taps, blocks = (
-            np.indices(sizes).reshape(len(picture), -1) for sizes in (kernel, self._counts(picture, kernel))
-        )
+        strides, dilations, pads = self.each(len(picture))
+        taps, blocks = (np.indices(sizes).reshape(len(picture), -1) for sizes in (kernel, self.counts(picture, kernel)))
         at = taps[:, :, None] * np.reshape(dilations, (-1, 1, 1)) + blocks[:, None] * np.reshape(strides, (-1, 1, 1))
         at = at - np.reshape(pads[: len(picture)], (-1, 1, 1))
         sizes = np.reshape(picture, (-1, 1, 1))
@@ -94,8 +93,8 @@ class FromColumns(Op):
     def evaluate(self, x: Array, sizes: Array, block: Array) -> Array:
         picture, kernel = sv.values(sizes), sv.values(block)
         axes = len(picture)
-        strides, dilations, pads = self._each(axes)
-        counts = self._counts(picture, kernel)
+        strides, dilations, pads = self.each(axes)
+        counts = self.counts(picture, kernel)
         channels = x.shape[1] // math.prod(kernel)
         columns = x.reshape(len(x), channels, *kernel, *counts)
         wide = [size + pads[a] + pads[a + axes] for a, size in enumerate(picture)]
