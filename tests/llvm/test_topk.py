@@ -31,3 +31,21 @@ def test_whole_rows_of_any_width_are_in_order(width: int) -> None:
     x = np.random.default_rng(width).integers(0, 9 * width, (3, width)).astype(np.int32)
     graph, inputs = single(TopK(), x, np.int32(width), constant=(1,))
     assert_close(natively(graph, inputs, runnable()[-1]), evaluated(graph, inputs))
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "equal"])
+def test_many_of_very_long_rows_are_the_greatest_or_least_in_order(
+    isa: Isa, dtype: type[np.generic], order: str
+) -> None:
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.integers(-90, 90, (4, 1101)))
+    x = {"random": rng.permuted(x, axis=1), "ascending": x, "descending": x[:, ::-1], "equal": x * 0}[order].astype(
+        dtype
+    )
+    if dtype is np.float32:
+        x[2, [0, 20, 77, 1100]], x[3] = np.nan, np.where(rng.random(1101) < 0.98, np.nan, x[3])
+    for k, least in product((32, 40, 68), (False, True)):
+        graph, inputs = single(TopK(least=least), x, np.int32(k), constant=(1,))
+        assert_close(natively(graph, inputs, isa), evaluated(graph, inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from attrs import define, frozen
@@ -23,14 +24,17 @@ class Greatest(Value):
     64-bit integers. `least`: the order is reversed (NaN last), except among equals. `levels` is how often k can be
     halved until it is 0. Work tiles are rows.
 
-    While a row is read, the results form a heap with the last of them on top; it is sorted afterwards.
+    While a row is read, the results form a heap with the last of them on top; it is sorted afterwards. If the row is
+    `long`, the greatest elements of groups of `group` elements are put into the heap first: at least k elements are not
+    less than the last of these, and the others need not be put into the heap.
     """
 
     kind: Kind
     wide: bool
     least: bool
+    long: bool = False
 
-    slots = ("x", "values", "places", "width", "k", "levels")
+    slots = ("x", "values", "places", "width", "k", "levels", "group")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, width, count = self.kind.memory, task.i64("width"), task.i64("k")
@@ -40,47 +44,89 @@ class Greatest(Value):
             values = k.view(task.view("values", memory, count)[row].address, memory, 1)
             places = k.view(task.view("places", place, count)[row].address, place, 1)
             heap = _Heap(k, self, values, places, task.i64("levels"))
-            with k.loop(count) as i:
-                heap.store(i, x[i].load(), i)
-            half = count // 2
-            with k.loop(half) as i:
-                at = half - 1 - i
-                heap.sift(at, count, *heap.load(at))
-            self._offer(k, heap, x, count, width)
+            if self.long and k.isa.lanes(memory.width) > 1:
+                self._sieve(k, heap, x, count, width, task.i64("group"))
+            else:
+                with k.loop(count) as i:
+                    heap.store(i, x[i].load(), i)
+                heap.order(count)
+                self._offer(k, heap, x, count, width)
             with k.loop(count, 1) as i:
                 end_ = count - i
                 least, last = heap.load(k.index(0)), heap.load(end_)
                 heap.store(end_, *least)
                 heap.sift(k.index(0), end_, *last)
 
+    def _sieve(self, k: Kernel, heap: _Heap, x: View, count: Val, width: Val, group: Val) -> None:
+        lanes = k.isa.lanes(self.kind.memory.width)
+        blocks = width // lanes // group
+        first_blocks = (count + (lanes - 1)) // lanes
+
+        def greatest(block: Val) -> Val:
+            """The greatest elements of a block's groups: each lane of its registers is a group."""
+            found = k.var(x[block * group * lanes].load(lanes))
+            with k.loop(group, 1) as i:
+                some = x[(block * group + i) * lanes].load(lanes)
+                found.set(heap.greater(some, found.get()).select(some, found.get()))
+            return found.get()
+
+        with k.loop(first_blocks) as block:
+            some = greatest(block)
+            with k.loop((block * lanes + lanes).min(count) - block * lanes) as i:
+                heap.store(block * lanes + i, some.lane(i), block * lanes + i)
+        heap.order(count)
+        with k.loop(blocks, first_blocks) as block:
+            some = greatest(block)
+            marks = heap.greater(some, heap.values[0].load().splat(lanes))
+            self._each(k, marks, lambda i: heap.offer(count, some.lane(i), block * lanes + i))
+        least, found = heap.values[0].load(), k.var(k.index(0))
+
+        def keep(i: Val) -> None:
+            value, place = x[i].load(), found.get()
+            with k.when(place >= count):
+                heap.offer(count, value, i)
+            with k.when(place < count):
+                heap.store(place, value, i)
+                found.set(place + 1)
+                with k.when((place + 1).eq(count)):
+                    heap.order(count)
+
+        whole = width - width % lanes
+        with k.loop(whole, step=lanes) as first:
+            less = heap.greater(least.splat(lanes), x[first].load(lanes))
+            self._each(k, less ^ -1, lambda i: keep(first + i))
+        with k.loop(width, whole) as i, k.when(heap.greater(least, x[i].load()) ^ -1):
+            keep(i)
+
     def _offer(self, k: Kernel, heap: _Heap, x: View, count: Val, width: Val) -> None:
         """Offer the elements after the initial heap; registers without an element greater than its top are skipped."""
         lanes = k.isa.lanes(self.kind.memory.width)
-
-        def offer(i: Val) -> None:
-            value = x[i].load()
-            with k.when(heap.before((value, i), heap.load(k.index(0)))):
-                heap.sift(k.index(0), count, value, i)
-
         whole = count
         if lanes > 1:
             whole = width - (width - count) % lanes
             with k.loop(whole, count, step=lanes) as first:
                 some = x[first].load(lanes)
                 greater = heap.greater(some, heap.values[0].load().splat(lanes))
-                word = _WORDS.get(lanes)
-                with k.when(greater.any()):
-                    if word is None:
-                        with k.loop(lanes) as i:
-                            offer(first + i)
-                    else:
-                        left = k.var(greater.bits(word).cast(I64, signed=False))
-                        with k.loop(left.get().ones(), nonempty=True):
-                            below = (left.get() - 1) & (left.get() ^ -1)
-                            offer(first + below.ones())
-                            left.set(left.get() & (left.get() - 1))
+                self._each(k, greater, lambda i: heap.offer(count, x[first + i].load(), first + i))
         with k.loop(width, whole) as i:
-            offer(i)
+            heap.offer(count, x[i].load(), i)
+
+    @staticmethod
+    def _each(k: Kernel, marks: Val, use: Callable[[Val], None]) -> None:
+        """`use` the number of each lane that is marked, in order; of each lane, if there is no integer with a bit for
+        every lane, and one is marked."""
+        lanes = marks.lanes
+        word = _WORDS.get(lanes)
+        with k.when(marks.any()):
+            if word is None:
+                with k.loop(lanes) as i:
+                    use(i)
+            else:
+                left = k.var(marks.bits(word).cast(I64, signed=False))
+                with k.loop(left.get().ones(), nonempty=True):
+                    below = (left.get() - 1) & (left.get() ^ -1)
+                    use(below.ones())
+                    left.set(left.get() & (left.get() - 1))
 
 
 @define(eq=False)
@@ -99,6 +145,18 @@ class _Heap:
     def store(self, at: Val, value: Val, place: Val) -> None:
         self.values[at].store(value)
         self.places[at].store(place.cast(self.places.element))
+
+    def order(self, size: Val) -> None:
+        """Make a heap of the first `size` elements."""
+        half = size // 2
+        with self.k.loop(half) as i:
+            at = half - 1 - i
+            self.sift(at, size, *self.load(at))
+
+    def offer(self, size: Val, value: Val, place: Val) -> None:
+        """Replace the element on top by one that precedes it."""
+        with self.k.when(self.before((value, place), self.load(self.k.index(0)))):
+            self.sift(self.k.index(0), size, value, place)
 
     def before(self, one: tuple[Val, Val], other: tuple[Val, Val]) -> Val:
         """Whether one precedes the other in the result."""

@@ -16,6 +16,9 @@ from onert_llvm.kernels.reduction.topk import Greatest, RunningProduct, RunningS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
+_MANY, _LONG, _GROUPS = 32, 16, 4
+"""At least so many elements of rows so many times as long are selected by groups, so many for each result. So there
+are more groups than results even if the last register of 64 elements is left out."""
 _PIECE = 64
 """The number of columns of running sums in a work tile."""
 
@@ -62,5 +65,6 @@ def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= {f"more_{name}": room.pointer for name, room in zip(writes, own, strict=True)}
         lowering.run(at, Sorted(kind, wide, op.least), rows, reads, writes, slots, rows * k, own)
         return
-    slots["k"] = k
-    lowering.run(at, Greatest(kind, wide, op.least), rows, reads, writes, slots, rows * shape[-1])
+    long = k >= _MANY and shape[-1] >= _LONG * k
+    slots |= {"k": k, "group": shape[-1] // (_GROUPS * k) if long else 1}
+    lowering.run(at, Greatest(kind, wide, op.least, long), rows, reads, writes, slots, rows * shape[-1])
