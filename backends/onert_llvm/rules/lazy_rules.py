@@ -9,6 +9,7 @@ from onert.ir.ops.contraction.block_codes import BlockFullyConnected
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
+from onert.ir.ops.data_movement.columns import FromColumns
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices, ScatterSlices
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
@@ -58,6 +59,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     GatherElements: (rule("data_movement.gather", "lower_elements", "why_not_elements"),),
     Within: (rule("data_movement.where", "lower_within"),),
     CountedBoxes: (rule("vision_audio.suppression", "lower_classes", "why_not_classes"),),
+    FromColumns: (rule("data_movement.columns"),),
     ScatterNd: (rule("data_movement.scatter"),),
     ScatterSlices: (rule("data_movement.scatter", "lower_combined", "why_not_combined"),),
     SparseToDense: (rule("data_movement.scatter", "lower_sparse"),),
