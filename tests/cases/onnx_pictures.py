@@ -220,19 +220,20 @@ CASES: list[Case] = [
     ),
     *(
         Case(
-            f"{dtype.__name__} blocks apart, with margins",
-            FromColumns((2, 1), (1, 2), (1, 0, 0, 2)),
-            (spread((2, 12, 9), -90, 90).astype(dtype), np.int64([5, 5]), np.int64([2, 3])),
+            f"{dtype.__name__} blocks {name}",
+            op,
+            (spread((2, 12, blocks), -90, 90).astype(dtype), np.int64(picture), np.int64(block)),
             constant=(1, 2),
         )
-        for dtype in (np.float32, np.float64, np.int8, np.int64)
-    ),
-    *(
-        Case(
-            f"{dtype.__name__} blocks beside each other, cropped and short of the end",
-            FromColumns((2, 3), (1, 1), (1, 0, 0, 0)),
-            (spread((2, 12, 4), -90, 90).astype(dtype), np.int64([3, 7]), np.int64([2, 2])),
-            constant=(1, 2),
+        for name, op, blocks, picture, block in (
+            ("apart, with margins", FromColumns((2, 1), (1, 2), (1, 0, 0, 2)), 9, [5, 5], [2, 3]),
+            (
+                "beside each other, cropped and short of the end",
+                FromColumns((2, 3), (1, 1), (1, 0, 0, 0)),
+                4,
+                [3, 7],
+                [2, 2],
+            ),
         )
         for dtype in (np.float32, np.float64, np.int8, np.int64)
     ),
