@@ -40,7 +40,6 @@ _QUANTIZED: dict[type[Op], Rule] = {
 
 BYTES: dict[type[Op], Rule] = {
     **_QUANTIZED,
-    Cast: _SCALED,
     Conv2D: rule("contraction.int8_conv_fc", "lower_convolution", tabled=True),
     DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
     FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),

@@ -77,7 +77,8 @@ class Fn(Enum):
     truncates and wraps; its result for a divisor of 0 is unspecified. `NONZERO` and `NONNEGATIVE` return their argument
     and report elements that violate the condition. `SHL` and `SHR` shift by any number, as if bit by bit. `CAST`
     converts; floats truncate and saturate. `WHOLE_OF` divides by its second argument, in cases where the result is then
-    rounded to integers in a byte's range; its other arguments are two floats whose sum is the inverse.
+    rounded to integers in a byte's range; its other arguments are two floats whose sum is the inverse. `WHOLE_BYTE` is
+    the nearest integer of a float32 below 2**22, halves to even, plus a zero point, saturated to a byte.
     """
 
     ADD = "add"
@@ -85,6 +86,7 @@ class Fn(Enum):
     MUL = "mul"
     DIV = "div"
     WHOLE_OF = "whole_of"
+    WHOLE_BYTE = "whole_byte"
     QUOTIENT = "quotient"
     NONZERO = "nonzero"
     NONNEGATIVE = "nonnegative"
@@ -286,6 +288,11 @@ def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
     return x.cast(new.register, old.signed)
 
 
+def _whole_byte(k: Kernel, x: Val, zero: Val, kind: Kind) -> Val:
+    low, high = (0, 255) if kind.unsigned else (-128, 127)
+    return (vm.nearest_even(k, x) + zero).clamp(low, high).cast(I8)
+
+
 def _checked(e: Apply, x: Val, broken: Broken | None) -> Val:
     if broken is None:
         raise ValueError(f"{e.fn.value} reports elements, but nothing receives the reports")
@@ -309,6 +316,8 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val, broke
                 done[e] = k.const(vec(e.kind.register, like.lanes), e.value)
             elif e.fn is Fn.CAST:
                 done[e] = _cast(k, value(e.args[0]), e.args[0].kind, e.kind)
+            elif e.fn is Fn.WHOLE_BYTE:
+                done[e] = _whole_byte(k, value(e.args[0]), value(e.args[1]), e.kind)
             elif e.fn in CHECKS:
                 done[e] = _checked(e, value(e.args[0]), broken)
             else:

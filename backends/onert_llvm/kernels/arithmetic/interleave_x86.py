@@ -62,10 +62,13 @@ def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[
     return found.max(low).min(high) if signed else found.umax(low).umin(high)
 
 
-def neighbours(k: Kernel, values: Sequence[Val]) -> Val:
-    """Four registers of consecutive results as saturated signed bytes in order."""
+def neighbours(k: Kernel, values: Sequence[Val], signed: bool = True, zero: int = 0) -> Val:
+    """Four registers of consecutive results as saturated bytes in order; `zero` is added to results of 16 bits."""
     words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
-    bytes_ = _pack(k, I8, True, *words)
+    if zero:
+        added = k.const(words[0].type, zero)
+        words = [intrinsic(k.b, f"llvm.sadd.sat.{w.type.suffix}", w.type, w, added) for w in words]
+    bytes_ = _pack(k, I8, signed, *words)
     blocks = values[0].lanes // _BLOCK
     places = [REGISTERS * block + r for r in range(REGISTERS) for block in range(blocks)]
     return bytes_.bits(vec(I32, len(places))).shuffle(places).bits(bytes_.type)

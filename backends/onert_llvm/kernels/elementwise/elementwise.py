@@ -10,6 +10,9 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, Kind, checked, evaluate, kinds
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
+
+from .whole_bytes import packed_bytes, packs
 
 
 class Reach(Enum):
@@ -73,7 +76,7 @@ class Elementwise(Value):
         wide = dict(zip(self.operands, self.wide, strict=True))
         single = {n: kind.load(places[n], 1, None) for n, kind in self.operands.items() if not wide[n]}
 
-        def elements(at: Val, count: int, mask: Val | None) -> None:
+        def value(tree: Expr, at: Val, count: int, mask: Val | None) -> Val:
             def leaf(name: str) -> Val:
                 if name in single:
                     return single[name].splat(count)
@@ -84,9 +87,16 @@ class Elementwise(Value):
                 with k.when((wrong if mask is None else wrong & mask).any()):
                     task.report(element.cast(I64))
 
-            value = evaluate(k, self.tree, leaf, k.zeros(F32, count), broken)
-            self.tree.kind.store(value, out[at], mask)
+            return evaluate(k, tree, leaf, k.zeros(F32, count), broken)
 
+        def elements(at: Val, count: int, mask: Val | None) -> None:
+            self.tree.kind.store(value(self.tree, at, count, mask), out[at], mask)
+
+        if packs(k.isa, self.tree):
+            most = last - (last - first) % (REGISTERS * lanes)
+            with k.loop(most, first, step=REGISTERS * lanes) as at:
+                out[at].store(packed_bytes(k, self.tree, lambda e, i: value(e, at + i * lanes, lanes, None)))
+            first = most
         whole = last - (last - first) % lanes
         with k.loop(whole, first, step=lanes) as at:
             elements(at, lanes, None)

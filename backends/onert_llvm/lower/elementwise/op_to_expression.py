@@ -15,6 +15,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert.ir.symbolic.sizes import are_broadcast, are_ones, is_broadcast
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
+from onert_llvm.kernels.arithmetic.ranges import bounds
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES, KINDS
 from onert_llvm.schedule.reciprocals import reciprocal
@@ -264,7 +265,7 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     if isinstance(op, Cast):
         kind = KINDS[op.to]
         if args[0].kind is Kind.F32 and op.to in BYTES:
-            return Apply(Fn.CAST, (as_byte(args[0], op.to),), kind)
+            return _byte(as_byte(args[0], op.to), op.to)
         return args[0] if args[0].kind is kind else Apply(Fn.CAST, (args[0],), kind)
     if isinstance(op, AddN):
         total = args[0]
@@ -295,6 +296,28 @@ def as_byte(x: Expr, dtype: DType) -> Expr:
         return x
     whole = Apply(Fn.ROUND, (Apply(Fn.WHOLE_OF, (*ratio.args, *(Const(float(part)) for part in both))),))
     return Apply(Fn.ADD, (whole, *more)) if more else whole
+
+
+_NEAR = 2.0**21
+"""Well within the range of `WHOLE_BYTE`."""
+
+
+def _byte(x: Expr, dtype: DType) -> Expr:
+    """A float tree converted to bytes; one that is rounded, with a zero point added before or after, in one step.
+
+    A float out of range is bounded before it is rounded, which changes no result. NaN becomes the greatest byte.
+    """
+    kind, zero, inside = KINDS[dtype], 0.0, x
+    if isinstance(x, Apply) and x.fn is Fn.ADD and isinstance(x.args[1], Const):
+        inside, zero = x.args[0], float(x.args[1].value)
+    (low, high) = dtype.limits
+    if not isinstance(inside, Apply) or inside.fn is not Fn.ROUND or not (low <= zero <= high and zero.is_integer()):
+        return Apply(Fn.CAST, (x,), kind)
+    (real,) = inside.args
+    known = bounds(real)
+    if known is None or max(map(abs, known)) > _NEAR:
+        real = Apply(Fn.MAX, (Apply(Fn.MIN, (real, Const(high - zero))), Const(low - zero)))
+    return Apply(Fn.WHOLE_BYTE, (real, Const(int(zero), Kind.I32)), kind)
 
 
 def _of_binary(op: Binary, args: list[Expr]) -> Expr:
