@@ -48,3 +48,19 @@ def test_ties_are_rounded_as_in_onnx_runtime(name: str, scales: tuple[float, ...
     (expected,) = precise_session(content).run(None, inputs)
     (found,) = Backend.run_model(content, inputs)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_mean_of_a_large_plane_of_integers_is_exact() -> None:
+    size = 512
+    x = np.random.default_rng(0).permutation(np.repeat(np.uint8([200, 201]), size * size // 2))
+    numbers = {"as": np.float32(0.1), "az": np.uint8(0), "ys": np.float32(0.1), "yz": np.uint8(0)}
+    constants = [onnx.numpy_helper.from_array(np.array(value), key) for key, value in numbers.items()]
+    node = helper.make_node("QLinearGlobalAveragePool", ONE, ["y"], domain="com.microsoft", channels_last=1)
+    declared = helper.make_tensor_value_info("a", TYPES[np.uint8], [1, size, size, 2])
+    graph = helper.make_graph(
+        [node], "g", [declared], [helper.make_tensor_value_info("y", TYPES[np.uint8], None)], constants
+    )
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    content = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    (found,) = Backend.run_model(content, {"a": np.stack([x, x], -1).reshape(1, size, size, 2)})
+    assert found.reshape(-1).tolist() == [200, 200]

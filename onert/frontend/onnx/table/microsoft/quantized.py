@@ -94,9 +94,11 @@ def _plane_mean(node: Node) -> int:
     count = x.size(axes[0])
     for axis in axes[1:]:
         count = count * x.size(axis)
-    total = (x.cast(DType.FLOAT32) - _zero(node, 2)).sum(*axes)
+    total = x.cast(DType.INT32).sum(*axes)
+    if node.has(2):
+        total = total - _operand(node, 2).cast(DType.INT32) * count.cast(DType.INT32)
     factor = _operand(node, 1) / (_operand(node, 3) * count.cast(DType.FLOAT32))
-    return _counted(node, total * factor, 4, x.dtype)
+    return _counted(node, total.cast(DType.FLOAT32) * factor, 4, x.dtype)
 
 
 def _concat(node: Node) -> int:
