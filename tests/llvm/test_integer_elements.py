@@ -18,7 +18,7 @@ from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert_llvm.lower.elementwise.sum_factors import affine_factors, whole_factors
 from onert_llvm.target.isa import Isa, runnable
 
-from .harness import Array
+from .harness import Array, whole_range
 from .natively import check, subgraph_of
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -132,6 +132,23 @@ def test_unquantised_bytes_wrap_and_compare(isa: Isa, dtype: Any) -> None:
 def test_comparisons_across_scales_are_exact(isa: Isa, dtype: Any, kind: ComparisonKind) -> None:
     operands = [_bytes((4, 30), dtype), _bytes((4, 1), dtype, 1)]
     _run(_case(Comparison(kind), operands, [_scale(0.05, 3, dtype), _scale(0.021, -4, dtype), None]), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("scales", [(0.05, 0.021), (3.0e-5, 3.1e-5), (0.7, 1.4), (3.0, 1000.0), (1e-12, 1.0)], ids=str)
+def test_comparisons_of_16_bit_integers_across_scales_are_exact(isa: Isa, scales: tuple[float, float]) -> None:
+    x, y = whole_range(np.int16, (5, 37)), whole_range(np.int16, (5, 1), 1)
+    x[:, 0] = y[:, 0]
+    given = [_scale(scale, 0, np.int16) for scale in scales]
+    for kind in ComparisonKind:
+        for operands in ((x, y), (y, x), (x, np.int16([[321]]))):
+            _run(_case(Comparison(kind), list(operands), [*given, None], *([1] if operands[1].size == 1 else [])), isa)
+
+
+@ISAS
+def test_integers_with_and_without_a_scale_compare_as_they_are_stored(isa: Isa) -> None:
+    operands = [whole_range(np.int16, (5, 37)), whole_range(np.int16, (5, 37), 1)]
+    _run(_case(Comparison(ComparisonKind.LESS), operands, [_scale(0.5, 0, np.int16), None, None]), isa)
 
 
 @ISAS

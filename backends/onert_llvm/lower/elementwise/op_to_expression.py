@@ -20,7 +20,7 @@ from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES, KINDS
 from onert_llvm.schedule.reciprocals import reciprocal
 
-from . import transcendental
+from . import comparable, transcendental
 
 _REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
 _WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)
@@ -210,7 +210,7 @@ def supported(op: Op, types: CallTypes) -> bool:
     if isinstance(op, Cast | Select):
         return True
     if isinstance(op, Comparison):
-        return op.kind in _RELATIONS and types.input(0).quantization == types.input(1).quantization
+        return op.kind in _RELATIONS and (not comparable.differ(types) or comparable.supported(types))
     if any(t.quantization is not None and t.dtype.is_integer for t in present) and not _by_what_is_stored(op, types):
         return False
     kind = KINDS[present[0].dtype]
@@ -259,6 +259,8 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     if isinstance(op, Binary):
         return _of_binary(op, args)
     if isinstance(op, Comparison):
+        if comparable.differ(types):
+            args = [comparable.comparable(x, types.input(i)) for i, x in enumerate(args)]
         return Apply(_RELATIONS[op.kind], tuple(args), Kind.BOOL)
     if isinstance(op, Select):
         return Apply(Fn.SELECT, tuple(args), args[1].kind)
