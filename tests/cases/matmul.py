@@ -168,6 +168,14 @@ CASES = [
         constant=(1, 2),
     ),
     Case(
+        "int16 with int16",
+        FullyConnected(),
+        (np.int16([[100, -200], [300, 7]]), np.int16([[1000, 500], [-3, 2000]])),
+        (np.int16([[0, -3127], [2371, 102]]),),
+        (scaled(1 / 16), scaled(1 / 32)),
+        (scaled(1 / 4),),
+    ),
+    Case(
         "dynamic range, symmetric",
         FullyConnected(),
         (floats((3, 6)), _F8, floats((4,), 11)),

@@ -20,7 +20,7 @@ from onert.ir.ops.reduction.pool import Pool2D
 
 from .decomposition import Decomposition, moves, only_float32, only_floats
 from .draft import Draft
-from .real_sums import REAL_SUMS
+from .quantized_products import REAL_SUMS
 from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL
 
 WithActivation = Conv2D | DepthwiseConv2D | Pool2D | Binary

@@ -19,7 +19,7 @@ from onert.ir.symbolic.sizes import are_same
 
 from .decomposition import Decomposition, only_float32, only_floats
 from .draft import Draft, layer_operands
-from .real_sums import REAL_SUMS
+from .quantized_products import COMPUTED_WEIGHTS, REAL_SUMS
 
 EXACT_TERMS = (1 << 24) // (1 << 14)
 """How many products of two signed bytes (each at most 2**14) float32 sums exactly in any order."""
@@ -224,6 +224,6 @@ DECOMPOSITIONS = {
         Decomposition(_why_not_adjoint, _without_adjoint),
         REAL_SUMS,
     ),
-    FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS),
+    FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS, *COMPUTED_WEIGHTS),
     Einsum: (Decomposition(only_float32, _einsum),),
 }

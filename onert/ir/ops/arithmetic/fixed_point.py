@@ -98,12 +98,17 @@ def multiply_by_quantized_multiplier(x: Array, mantissa: Array | int, shift: Arr
 
 def multiply_by_quantized_multiplier_64(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
     """As above for an int64 accumulator (int16 activations): TFLite's variant with 16-bit mantissas, rounded once."""
-    mantissa = np.asarray(mantissa, np.int64)
-    reduced = np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
+    reduced = narrowed(mantissa)
     total_shift = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced + (np.int64(1) << (total_shift - 1))
     out: Array = product >> total_shift
     return out
+
+
+def narrowed(mantissa: Array | int) -> Array:
+    """The mantissas of multipliers of 64-bit numbers: the upper 16 bits, rounded."""
+    mantissa = np.asarray(mantissa, np.int64)
+    return np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
 
 
 def _wrap32(x: Array) -> Array:
