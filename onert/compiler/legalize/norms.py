@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
-from onert.ir import CallTypes
+from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.convert import Bitcast
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.norm import BatchNorm, InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
@@ -117,6 +119,103 @@ def _why_no_l2_normalization(op: L2Normalization, types: CallTypes) -> str | Non
     return "its activation is SIGN_BIT" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
+# ---- unit vectors of bytes
+
+_MOST_SQUARES = ((1 << 29) - 1) // (255 * 255)
+"""How many squares of bytes less their zero point have a sum that TFLite does not halve before it takes the root."""
+
+_ONE_HALF_ROOT, _THREE_HALVES = 1518500250, (1 << 28) + (1 << 27)
+_LIMITS = -(1 << 31), (1 << 31) - 1
+
+
+def _why_no_bytes(op: L2Normalization, types: CallTypes) -> str | None:
+    x, out = types.input(0), types.output
+    if x.dtype not in (DType.INT8, DType.UINT8):
+        return "only vectors of bytes have a norm in fixed point"
+    if not op.is_in_fixed_point(types) or not _per_tensor(x, out):
+        return "its result has no fixed point, or a tensor has several scales"
+    if 0 in x.shape or (x.shape[-1] or 0) > _MOST_SQUARES:
+        return f"its vectors have {x.shape[-1]} elements, expected 1 to {_MOST_SQUARES}"
+    return None
+
+
+def _per_tensor(*types: TensorType) -> bool:
+    return all(t.quantization is not None and t.quantization.per_tensor for t in types)
+
+
+def _unit_bytes(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The integers of `L2Normalization.evaluate_quantized`, step by step in int64"""
+    x, out = types.input(0), types.output
+    stored = _Wide(d, d.cast(d.add(Bitcast(x.dtype), operands[0]), DType.INT64))
+    centred = stored - x.zero_point
+    total = _Wide(d, d.reduced(Reduction.SUM, (centred * centred).operand, (len(d.shape(operands[0])) - 1,), True))
+    small = d.compared(ComparisonKind.LESS_EQUAL, total.operand, d.like(total.operand, 1))
+    mantissa, right = _inverse_root(total.clamped(2, None))
+    mantissa, right = (
+        _Wide(d, d.chosen(small, d.like(total.operand, known), found.operand))
+        for known, found in ((_LIMITS[1], mantissa), (0, right))
+    )
+    if out.dtype is DType.INT8:  # seven bits of the result are part of the shift
+        left, right = (right * -1 + 7).clamped(0, None), (right + -7).clamped(0, None)
+        scaled = (centred << left).times(mantissa)
+    else:
+        scaled = (centred * 128).times(mantissa)
+    one = _Wide(d, d.like(right.operand, 1))
+    away = (scaled >> 63) * right.clamped(None, 1)  # -1 if it is negative and divided
+    whole = ((scaled + ((one << right) >> 1)) + away) >> right
+    found = d.cast((whole + out.zero_point).clamped(*out.dtype.limits).operand, out.dtype)
+    return [d.add(Bitcast(out.dtype), found, quantization=(out.quantization,))]
+
+
+@frozen(eq=False)
+class _Wide:
+    """An operand of int64, with operators that add operations."""
+
+    draft: Draft
+    operand: int
+
+    def _with(self, kind: BinaryKind, other: _Wide | int) -> _Wide:
+        second = other.operand if isinstance(other, _Wide) else self.draft.like(self.operand, other)
+        return _Wide(self.draft, self.draft.binary(kind, self.operand, second))
+
+    def __add__(self, other: _Wide | int) -> _Wide:
+        return self._with(BinaryKind.ADD, other)
+
+    def __sub__(self, other: _Wide | int) -> _Wide:
+        return self._with(BinaryKind.SUB, other)
+
+    def __mul__(self, other: _Wide | int) -> _Wide:
+        return self._with(BinaryKind.MUL, other)
+
+    def __lshift__(self, other: _Wide | int) -> _Wide:
+        return self._with(BinaryKind.SHIFT_LEFT, other)
+
+    def __rshift__(self, other: _Wide | int) -> _Wide:
+        return self._with(BinaryKind.SHIFT_RIGHT, other)
+
+    def times(self, other: _Wide | int) -> _Wide:
+        """Half of the upper half of a product of 32-bit numbers, rounded."""
+        return (self * other + (1 << 30)) >> 31
+
+    def clamped(self, low: int | None, high: int | None) -> _Wide:
+        found = self if low is None else self._with(BinaryKind.MAXIMUM, low)
+        return found if high is None else found._with(BinaryKind.MINIMUM, high)
+
+
+def _inverse_root(x: _Wide) -> tuple[_Wide, _Wide]:
+    """The mantissa of 1 / sqrt(x) for x from 2 to 2**29, and the shift to the right (`inverse_square_root`)."""
+    d = x.draft
+    bits = d.add(Bitcast(DType.INT64), d.cast(x.operand, DType.FLOAT64))
+    exponent = (_Wide(d, bits) >> 52) - 1023
+    pairs = ((exponent * -1 + 30) >> 1) - 1
+    half = (((x << (pairs * 2)) >> 1) + 1) >> 1
+    root = x * 0 + (1 << 28)
+    for _ in range(5):
+        cube = (root.times(root).times(root) << 6).clamped(*_LIMITS)
+        root = ((root.times(_THREE_HALVES) - half.times(cube)) << 3).clamped(*_LIMITS)
+    return root.times(_ONE_HALF_ROOT) << (pairs - 11).clamped(0, None), (pairs * -1 + 11).clamped(0, None)
+
+
 # ---- neighbouring channels
 
 
@@ -186,6 +285,7 @@ DECOMPOSITIONS = {
     L2Normalization: (
         Decomposition(_why_not_activated, _activated),
         Decomposition(_why_no_l2_normalization, _l2_normalization),
+        Decomposition(_why_no_bytes, _unit_bytes),
     ),
     LocalResponseNormalization: (Decomposition(only_floats, _local_response),),
     Softmax: (Decomposition(only_floats, _softmax),),

@@ -48,9 +48,7 @@ class L2Normalization(Op):
         require(found is not None and given is not None, "result has no quantisation, expected scale and zero point")
         assert found is not None
         assert given is not None
-        middle = 128 if after.dtype is DType.UINT8 else 0
-        plain = given.scale == 1 / 128 and given.zero_point == middle and self.activation is Activation.NONE
-        if after.dtype is DType.INT16 or not plain:
+        if not self.is_in_fixed_point(types):
             return quantize(self.evaluate(dequantize(x, found)), given, after.dtype)
         centred = x.astype(np.int64) - before.zero_point
         mantissa, shift = inverse_square_root((centred * centred).sum(axis=-1, keepdims=True))
@@ -58,8 +56,16 @@ class L2Normalization(Op):
             scaled = multiply_by_quantized_multiplier(128 * centred, mantissa, shift)
         else:
             scaled = multiply_by_quantized_multiplier(centred, mantissa, shift + 7)
-        out: Array = np.clip(scaled + middle, *after.dtype.limits).astype(x.dtype)
+        out: Array = np.clip(scaled + after.zero_point, *after.dtype.limits).astype(x.dtype)
         return out
+
+    def is_in_fixed_point(self, types: CallTypes) -> bool:
+        """Whether integers are normalised as such, not by way of floats."""
+        out = types.output
+        middle = {DType.UINT8: 128, DType.INT8: 0}.get(out.dtype)
+        given = None if out.quantization is None or not out.quantization.per_tensor else out.quantization
+        plain = given is not None and given.scale == 1 / 128 and given.zero_point == middle
+        return plain and self.activation is Activation.NONE
 
 
 @frozen
