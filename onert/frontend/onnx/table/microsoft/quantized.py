@@ -51,13 +51,18 @@ def _quantize(node: Node, x: Expression, at: int, dtype: DType) -> int:
 
 def _counted(node: Node, x: Expression, at: int, dtype: DType) -> int:
     """Round multiples of the result's scale, then add its zero point, the input `at`."""
-    whole = x.unary(UnaryKind.ROUND) + _zero(node, at)
+    whole = _moved(x.unary(UnaryKind.ROUND), _zero(node, at))
     return saturate(node.draft, whole.operand, node.type(at).dtype if node.has(at) else dtype)
 
 
 def _rounded(x: Expression, zero: Expression | float, dtype: DType) -> int:
     """Round after the zero point is added, where ONNX Runtime does so: this decides ties."""
-    return saturate(x.draft, (x + zero).unary(UnaryKind.ROUND).operand, dtype)
+    return saturate(x.draft, _moved(x, zero).unary(UnaryKind.ROUND).operand, dtype)
+
+
+def _moved(x: Expression, zero: Expression | float) -> Expression:
+    """`x` plus a zero point that may be absent."""
+    return x + zero if isinstance(zero, Expression) else x
 
 
 def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
