@@ -252,14 +252,14 @@ CASES: list[Case] = [
                 spread((2, 6, 3), 1, 4).astype(dtype),
             ),
         )
-        for combination, dtype, index in (
-            (Combination.REPLACE, np.int8, np.int32),
-            (Combination.ADD, np.float32, np.int64),
-            (Combination.MUL, np.int32, np.int32),
-            (Combination.MAX, np.int64, np.int64),
-            (Combination.MAX, np.float32, np.int64),
-            (Combination.MIN, np.float32, np.int32),
+        for combination, dtypes, index in (
+            (Combination.REPLACE, (np.int8,), np.int32),
+            (Combination.ADD, (np.float32,), np.int64),
+            (Combination.MUL, (np.int32,), np.int32),
+            (Combination.MAX, (np.int64, np.float32), np.int64),
+            (Combination.MIN, (np.float32,), np.int32),
         )
+        for dtype in dtypes
     ),
     Case(
         "nothing is put",
