@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.columns import FromColumns
+from onert.ir.symbolic.trace import hint
 from onert_llvm.kernels.data_movement.columns import OverlappingColumns
 from onert_llvm.lower.command_builder import Lowering
 
@@ -28,7 +29,8 @@ def why_not(op: FromColumns, types: CallTypes) -> str | None:
         return "rows of blocks are not rows of the picture"
     if math.prod(kernel) == 1:
         return "its blocks do not overlap"
-    return f"its rows are shorter than {_SHORTEST}" if op.counts(image, kernel)[-1] < _SHORTEST else None
+    row = hint(op.counts(image, kernel)[-1])  # both ways add in the same order
+    return f"its rows are shorter than {_SHORTEST}" if row < _SHORTEST else None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
