@@ -19,6 +19,7 @@ from onert.compiler import Options, compile
 from onert.exec import setup
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -199,3 +200,20 @@ def test_small_arrays_that_do_not_fit_are_refused_after_others_that_did() -> Non
         execution.set_input(0, memory[1:].reshape(2, 3))
     execution.execute()
     assert memory[:6].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("end", ["input", "output"])
+def test_a_copy_onto_itself_is_made_again_once_an_end_is_elsewhere(end: str, bindings: list[object]) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (4, 4)), "x")
+    execution = onert.Execution(onert.compile(Package((b.model([b.add(Copy(), x)]),))))
+    _run(execution, [np.ones((4, 4), np.float32)])
+    result = execution.output_buffer(0)
+    assert result is not None
+    assert (_run(execution, [result])[0] == 1).all()
+    if end == "output":
+        execution.set_output(0, np.zeros((4, 4), np.float32))
+        execution.execute()
+        assert (execution.get_output(0) == 1).all()
+    for value in (2, 3):
+        assert (_run(execution, [np.full((4, 4), value, np.float32)])[0] == value).all()

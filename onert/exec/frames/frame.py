@@ -220,11 +220,20 @@ class Frame:
         ends = {*graph.inputs, *graph.outputs} - self.routine.roots.keys()
         if tensor.dynamic or tensor.memory.name != HOST.name or graph.operands[operand].data is not None:
             return None
-        if len(operands & ends) != 1 or operands & updated:
+        if len(operands & ends) != 1 or operands & updated or self._is_shared(operand, operands):
             return None
         steps = zip(self.routine.steps, self._redirectable, strict=True)
         using = [own for step, own in steps if any(operands & {*o.used, *o.outputs} for o in step.sequence.body)]
         return together(own.redirect(operands) if isinstance(own, Redirects) else None for own in using)
+
+    def _is_shared(self, operand: int, operands: frozenset[int]) -> bool:
+        """Whether an input or output was bound to memory that it shares with another one, and that runs write: then
+        copies from one to the other were left out."""
+        graph, buffer = self.routine.subgraph, self._tensors[operand].buffer
+        read = graph.inputs if operand in graph.outputs else ()
+        others = {*read, *graph.outputs, *(update.variable for update in graph.state)} - operands
+        buffers = [self._tensors[i].buffer for i in others]
+        return any(isinstance(b, np.ndarray) and np.may_share_memory(b, buffer) for b in buffers)
 
     def room(self, operand: int) -> Array:
         """A buffer for an input that is copied, of its type."""
