@@ -141,13 +141,18 @@ class Setup(ByIdentity):
     def settle(self, operand: int, array: Array) -> None:
         """Make an array the buffer of an input or output. Kernels remain bound if runs write nothing else there, as
         the order in which threads may run commands depends on that."""
-        apart = self._is_apart(operand, array)
-        if not apart and self.frame.handed:  # it may be one of these
-            self.replace_handed(elements=True)
-            apart = self._is_apart(operand, array)
-        if not (apart and self.frame.redirect(operand, array)):
+        if not (self._is_set_apart(operand, array, elements=True) and self.frame.redirect(operand, array)):
             self.frame.place(operand, array)
         self.frame.handed.discard(operand)
+
+    def _is_set_apart(self, operand: int, array: Array, *, elements: bool) -> bool:
+        """Whether runs write nothing but this operand to an array, if necessary once outputs that callers have were
+        replaced, with the same `elements` or not."""
+        apart = self._is_apart(operand, array)
+        if not apart and self.frame.handed:  # it may be one of these
+            self.replace_handed(elements=elements)
+            apart = self._is_apart(operand, array)
+        return apart
 
     def _is_apart(self, operand: int, array: Array) -> bool:
         """Whether runs write nothing but this operand to an array."""
@@ -194,11 +199,10 @@ class Setup(ByIdentity):
         operand, frame = self.input(position), self.frame
         if frame.bound is not None and not frame.redirects(operand):
             return None
-        if frame.handed and not self._is_apart(operand, array):
-            self.replace_handed(elements=False)
-        if not self._is_apart(operand, array):
+        if not self._is_set_apart(operand, array, elements=False):
             return None
-        self.settle(operand, array)
+        if not frame.redirect(operand, array):
+            frame.place(operand, array)
         return name, operand, array, position
 
     def _copied(self, name: str, position: int, array: Array) -> Input:
