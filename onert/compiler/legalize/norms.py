@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import CallTypes, DType, TensorType
+from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -129,18 +129,14 @@ _LIMITS = -(1 << 31), (1 << 31) - 1
 
 
 def _why_no_bytes(op: L2Normalization, types: CallTypes) -> str | None:
-    x, out = types.input(0), types.output
+    x = types.input(0)
     if x.dtype not in (DType.INT8, DType.UINT8):
         return "only vectors of bytes have a norm in fixed point"
-    if not op.is_in_fixed_point(types) or not _per_tensor(x, out):
+    if not op.is_in_fixed_point(types) or x.quantization is None or not x.quantization.per_tensor:
         return "its result has no fixed point, or a tensor has several scales"
     if 0 in x.shape or (x.shape[-1] or 0) > _MOST_SQUARES:
         return f"its vectors have {x.shape[-1]} elements, expected 1 to {_MOST_SQUARES}"
     return None
-
-
-def _per_tensor(*types: TensorType) -> bool:
-    return all(t.quantization is not None and t.quantization.per_tensor for t in types)
 
 
 def _unit_bytes(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
