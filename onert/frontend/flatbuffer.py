@@ -141,10 +141,7 @@ class Table:
         raw = self.bytes(slot)
         if raw is not None:
             self.budget.spend(len(raw) // LETTERS, _READING)
-        try:
-            return "" if raw is None else builtins.bytes(raw).decode()
-        except UnicodeDecodeError as error:
-            raise ModelError(f"a string of the table at byte {self._position} is not UTF-8") from error
+        return "" if raw is None else self._decoded(raw)
 
     def octets(self, slot: int) -> builtins.bytes:
         """A copy of a vector of bytes; empty if it is absent."""
@@ -153,6 +150,30 @@ class Table:
             return b""
         self.budget.spend(len(raw) // LETTERS, _READING)
         return builtins.bytes(raw)
+
+    def strings(self, slot: int) -> tuple[builtins.bytes, ...]:
+        """Copies of the strings of a vector; empty if it is absent."""
+        found = self._vector(slot, 4)
+        start, count = found or (0, 0)
+        return tuple(self._string(start + 4 * index) for index in range(count))
+
+    def _string(self, at: int) -> builtins.bytes:
+        start = _offset(self._data, at)
+        _require(self._data, start, 4)
+        size = int(_U32.unpack_from(self._data, start)[0])
+        _require(self._data, start + 4, size)
+        self.budget.spend(1 + size // LETTERS, _READING)
+        return builtins.bytes(self._data[start + 4 : start + 4 + size])
+
+    def texts(self, slot: int) -> tuple[str, ...]:
+        """The strings of a vector. Raises ModelError if one is not UTF-8."""
+        return tuple(map(self._decoded, self.strings(slot)))
+
+    def _decoded(self, raw: Data | builtins.bytes) -> str:
+        try:
+            return builtins.bytes(raw).decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(f"a string of the table at byte {self._position} is not UTF-8") from error
 
     def tables(self, slot: int) -> Iterator[Table]:
         """Yield the tables of a vector."""

@@ -21,6 +21,7 @@ OWN = (
     "onert.frontend.flow",
     "onert.frontend.tnn",
     "onert.frontend.onnx",
+    "onert.frontend.onnx.ort",
     "onert.frontend.containers.litertlm",
     "onert.frontend.containers.task",
 )

@@ -43,7 +43,7 @@ class Origin(ByIdentity):
 
 
 def load(source: Source) -> Package:
-    """Read a model: a file (.tflite, .circle, .onnx, .tnnproto, .flow, .litertlm, .task), an nnpackage, or bytes.
+    """Read a model: a file (.tflite, .circle, .onnx, .ort, .tnnproto, .flow, .litertlm, .task), an nnpackage, or bytes.
 
     An nnpackage is a directory or a zip archive. Raises ModelError if the file is malformed or breaks a rule of its
     format, or if a package's configuration sets an option that only the user may set.

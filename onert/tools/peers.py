@@ -81,13 +81,13 @@ def openvino(path: Path, inputs: Arrays, threads: int) -> Prepared:
 
 
 def onnxruntime(path: Path, inputs: Arrays, threads: int) -> Prepared:
-    """ONNX Runtime's CPU provider; it reads ONNX files only."""
+    """ONNX Runtime's CPU provider; it reads ONNX files and those of its own format."""
     try:
         import onnxruntime as ort
     except ImportError as error:
         raise PeerError("onnxruntime is not installed; pip install 'onert-toolkit[bench]'") from error
-    if path.suffix != ".onnx":
-        raise PeerError(f"ONNX Runtime cannot run {path.name}: it reads .onnx files only")
+    if path.suffix not in (".onnx", ".ort"):
+        raise PeerError(f"ONNX Runtime cannot run {path.name}: it reads .onnx and .ort files only")
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     start = time.perf_counter()

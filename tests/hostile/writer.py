@@ -1,4 +1,4 @@
-"""Writes TFLite files by the schema's slots, so that one object may be referenced any number of times.
+"""Writes flatbuffers by a schema's slots, and TFLite files, so that one object may be referenced any number of times.
 
 Every Python object that stands for a string, a vector or a table is written once: two fields that hold the same object
 hold offsets to the same bytes. That is how a small file comes to describe a large model.
@@ -6,7 +6,7 @@ hold offsets to the same bytes. That is how a small file comes to describe a lar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flatbuffers
@@ -42,9 +42,10 @@ class Table:
 
 
 class Writer:
-    """Writes each object once."""
+    """Writes each object once. `slots_of` returns the fields of a table by name; without it they are TFLite's."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots_of: Callable[[str], Mapping[str, Field]] = layout) -> None:
+        self.slots_of = slots_of
         self.builder = flatbuffers.Builder(1024)
         self.written: dict[int, int] = {}
         self.alive: list[object] = []  # keeps objects alive while their identities are keys
@@ -82,7 +83,7 @@ class Writer:
         return found
 
     def _table(self, table: Table) -> int:
-        slots = layout(table.kind) or {"values": Field(0, "", 0)}  # the vectors of sparse dimensions
+        slots = self.slots_of(table.kind) or {"values": Field(0, "", 0)}  # the vectors of sparse dimensions
         offsets = {n: self.offset(v) for n, v in table.fields.items() if v is not None and not slots[n].code}
         self.builder.StartObject(16)
         for name, value in table.fields.items():

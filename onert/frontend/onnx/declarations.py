@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
 from onert.frontend.files import open_file
+from onert.frontend.flatbuffer import Data
+from onert.frontend.format import HEAD
 from onert.frontend.windows import Blocks
 from onert.ir import DType
+from onert.ir.process import imports
 
-from .messages import Columns, ValueDeclaration, ValueType, read_columns, read_graph_ends
+from .messages import Columns, ValueDeclaration, ValueType, columns, read_columns, read_graph_ends
 from .onnx_format import recognize
+from .ort.ort_format import recognize as recognize_ort
 from .wire import Message, Octets, budget
 
 
@@ -40,7 +45,10 @@ def read_declarations(source: Path | bytes) -> Declarations | None:
     """
     path = source if isinstance(source, Path) else None
     content: Octets = memoryview(source) if isinstance(source, bytes) else Blocks(open_file(source)).whole()
-    if not recognize(bytes(content[:16]), path):
+    head = bytes(content[:HEAD])
+    if recognize_ort(head, path):
+        return _of_ort(content if isinstance(content, memoryview) else memoryview(bytes(content)))
+    if not recognize(head, path):
         return None
     message = Message(content, budget(len(content)))
     graph = message.message(7)
@@ -59,6 +67,27 @@ def read_declarations(source: Path | bytes) -> Declarations | None:
         message.integer(5),
         {m.text(1): m.text(2) for m in message.messages(14)},
         read_columns(graph) if mapped else {},
+    )
+
+
+def _of_ort(content: Data) -> Declarations:
+    """The declarations in a file of ONNX Runtime's own format, which names no graph."""
+    reading: Any = imports.module("onert.frontend.onnx.ort.ort_messages")
+    model = reading.ort_model(content)
+    graph = reading.ort_graph(model)
+    inputs, outputs = reading.read_ort_ends(graph)
+    mapped = any(_holds_maps(end.type) for end in (*inputs, *outputs))
+    return Declarations(
+        inputs,
+        outputs,
+        model.text(2),
+        "",
+        model.text(4),
+        model.text(6),
+        model.text(8),
+        int(model.scalar(5, "q", 0)),
+        reading.ort_metadata(model),
+        columns(reading.read_ort_nodes(graph)) if mapped else {},
     )
 
 

@@ -82,8 +82,10 @@ class Storage:
 
     def _from_fields(self, tensor: Tensor, dtype: DType, count: int) -> Array:
         fields = tensor.fields
-        if dtype is DType.STRING:
-            found: Array = np.array(fields.strings(6), object)
+        if isinstance(fields, tuple):
+            found: Array = np.array(fields, object)
+        elif dtype is DType.STRING:
+            found = np.array(fields.strings(6), object)
         elif dtype in (DType.FLOAT32, DType.COMPLEX64):
             found = fields.reals(4)
         elif dtype in (DType.FLOAT64, DType.COMPLEX128):

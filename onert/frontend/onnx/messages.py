@@ -25,18 +25,22 @@ Dimension = int | str | None
 
 @frozen(eq=False)
 class Tensor:
-    """A TensorProto; its elements are not decoded yet."""
+    """A TensorProto at a byte of the file; its elements are not decoded yet.
+
+    They are `raw`, or in another file, or in the fields of the message; or, if they are strings, `fields` itself.
+    """
 
     name: str
     dtype: int
     dims: tuple[int, ...]
     raw: Data | None
-    fields: Message
+    at: int
+    fields: Message | tuple[bytes, ...]
     external: Mapping[str, str] | None = None
 
     @property
     def place(self) -> str:
-        return f"tensor '{self.name}' at byte {self.fields.at}"
+        return f"tensor '{self.name}' at byte {self.at}"
 
 
 @frozen(eq=False)
@@ -327,7 +331,8 @@ def _one(message: Message, number: int, read: Callable[[Message], T]) -> T | Non
 def _tensor(message: Message) -> Tensor:
     external = {m.text(1): m.text(2) for m in message.messages(13)} if message.integer(14) == 1 else None
     raw = message.octets(9) if message.has(9) else None
-    return Tensor(message.text(8), message.integer(2), tuple(map(int, message.integers(1))), raw, message, external)
+    dims = tuple(map(int, message.integers(1)))
+    return Tensor(message.text(8), message.integer(2), dims, raw, message.at, message, external)
 
 
 def _sparse(message: Message) -> SparseTensor:

@@ -35,12 +35,18 @@ def read_package(
     """
     steps = budget(len(content))
     model = read_model(Message(content, steps))
-    storage = Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"), initializers or {})
-    subgraphs = _convert(model, storage, steps)
+    storage = storage_of(content, path, initializers)
+    subgraphs = convert(model, storage, steps)
     return subgraphs, not storage.files
 
 
-def _convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
+def storage_of(content: Data, path: Path | None, initializers: Mapping[str, Array] | None) -> Storage:
+    """Where the elements of a file's tensors come from, and how much memory they may take."""
+    return Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"), initializers or {})
+
+
+def convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
+    """The IR of a model. Raises ModelError with the node's place if it breaks a rule."""
     if model.ir_version not in _IR_VERSIONS:
         raise ModelError(f"the IR version is {model.ir_version}, expected 1 to {_IR_VERSIONS[-1]}")
     opsets = model.opsets or {"": 1}

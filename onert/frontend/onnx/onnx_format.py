@@ -7,9 +7,11 @@ from pathlib import Path
 
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
-from onert.frontend.format import package_of, single_model_format
+from onert.frontend.format import HEAD, package_of, single_model_format
 from onert.ir import Array, ModelError, Package, Subgraphs
 from onert.ir.process import imports
+
+from .ort.ort_format import recognize as recognize_ort
 
 _TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72})
 """First bytes of the ModelProto fields that may follow the version: names, texts, the graph, opsets."""
@@ -41,9 +43,13 @@ def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -
     """
     path = source if isinstance(source, Path) else None
     content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
-    if not recognize(bytes(content[:16]), path):
+    head = bytes(content[:HEAD])
+    if recognize(head, path):
+        model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
+    elif recognize_ort(head, path):
+        model = imports.module("onert.frontend.onnx.ort.ort_model").read_ort_package(content, initializers)
+    else:
         raise ModelError("initializers can be replaced in ONNX models only")
-    model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
     return package_of((model,), path)
 
 

@@ -20,6 +20,7 @@ FORMATS = {
     "circle": "circle",
     "nnpackage": "nnpackage",
     "onnx": "ONNX",
+    "ort": "ONNX Runtime",
     "tnn": "TNN",
     "flow": "flow",
 }

@@ -33,9 +33,14 @@ _PLAIN = {
 
 
 def activation_names(layer: Layer, expected: tuple[str, ...]) -> tuple[str, ...]:
-    """The activations of all directions in lower case. Raises ModelError for a wrong number or an unknown name."""
+    """The activations of all directions in lower case. Raises ModelError for a wrong number or an unknown name.
+
+    RNN's default is one for each of two directions. ONNX Runtime writes it to its files for a single direction too.
+    """
     wanted = expected * len(layer.backwards)
     given = tuple(name.lower() for name in layer.node.texts("activations")) or wanted
+    if layer.node.op_type == "RNN":
+        given = given[: len(wanted)]
     if len(given) != len(wanted):
         raise ModelError(f"there are {len(given)} activations, expected {len(wanted)}")
     unknown = next((name for name in given if name not in (*_PLAIN, *_DEFAULTS, "softsign")), None)
