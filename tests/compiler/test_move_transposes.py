@@ -15,8 +15,9 @@ from llvm.natively import assert_close, evaluated
 from onert.compiler import Options
 from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.pipeline import optimize
+from onert.compiler.rewrite.layout_search import improve
 from onert.compiler.rewrite.layout_table import TABLE, rearranged
-from onert.compiler.rewrite.layouts import Movable, identity, improve, layouts_of, size
+from onert.compiler.rewrite.layouts import Movable, identity, layouts_of, size
 from onert.ir import Array, CallTypes, DType, Op, Quantization, Subgraph, TensorType, evaluate
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding

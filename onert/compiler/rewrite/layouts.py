@@ -1,4 +1,4 @@
-"""Layout optimisation: the cost of transposes, and a search for axis orders that cost less.
+"""Layout optimisation: the orders in which operations can run, and the cost of the transposes between them.
 
 A tensor is a root (an operation's result, an input or a constant) with its axes in some order; transposes only change
 the order. An operation in the table can run with its blocks in any order, which determines the orders in which it needs
@@ -14,7 +14,6 @@ from attrs import define, field, frozen
 
 from onert.ir import CallTypes, Operation, Subgraph, TensorType
 from onert.ir.symbolic.sizes import are_ones, are_same
-from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of
@@ -26,8 +25,6 @@ _MOVE = 1 << 4
 _BYTE = 1 << 28
 """Costs: moved bytes count first, then the number of transposes, then how often one separates an operation from a
 layer before it that it could be fused with."""
-_SWEEPS = 8
-"""The most iterations over all roots: real graphs settle in two or three."""
 
 
 def identity(rank: int) -> Order:
@@ -126,21 +123,31 @@ class Layouts:
     uses: dict[int, list[Use]]
     producer: dict[int, int]
     """The movable operation that produces each root."""
-    layout: dict[int, Order] = field(factory=dict)
+    layout: dict[int, Order] = field(factory=dict, init=False)
     """The order of blocks of each operation that does not run in its original order."""
-    _orders: dict[tuple[int, Order], Orders] = field(factory=dict)
-    """The orders of axes of operations, by the order of their blocks: a search needs few of them, many times each."""
-    _roots: dict[int, tuple[int, ...]] = field(factory=dict)
+    _running: dict[int, Orders] = field(factory=dict, init=False)
+    """The orders of axes in which operations run."""
+    _orders: dict[tuple[int, Order], Orders] = field(factory=dict, init=False)
+    """The orders of axes of operations, by the order of their blocks. Like the following, a search needs few of them,
+    many times each."""
+    _composed: dict[tuple[Order, Order], Order] = field(factory=dict, init=False)
+    _roots: dict[int, tuple[int, ...]] = field(factory=dict, init=False)
     """What `roots_of` found."""
-    _moves: dict[tuple[int, Order, Order], int] = field(factory=dict)
+    _needs: dict[int, tuple[tuple[int | None, Order], ...]] = field(factory=dict, init=False)
+    """The different uses of each root: the movable operation, and the order."""
+    _moves: dict[tuple[int, Order, Order], int] = field(factory=dict, init=False)
     """The costs of transposes of roots."""
+    _fitting: dict[tuple[int, int, Order], Order | None] = field(factory=dict, init=False)
+    """The orders of blocks that `Movable.layout_of` found."""
 
     def type(self, root: int) -> TensorType:
         return self.subgraph.type(root)
 
-    def running(self, at: int) -> Order:
-        """The order of blocks in which a movable operation runs."""
-        return self.layout.get(at) or self.movable[at].original
+    def choose(self, changes: Mapping[int, Order]) -> None:
+        """Let operations run with other orders of blocks."""
+        self.layout.update(changes)
+        for at in changes:
+            self._running.pop(at, None)
 
     def produced_order(self, root: int, layouts: Mapping[int, Order]) -> Order:
         """The order in which a root is produced."""
@@ -149,17 +156,30 @@ class Layouts:
             return self.root[root][1]
         return self._orders_of(at, layouts).result
 
-    def required_order(self, use: Use, layouts: Mapping[int, Order]) -> Order:
-        """The order in which a use needs its root."""
-        if use.movable is None:
-            return use.order
-        return composed(use.order, self._orders_of(use.movable, layouts).operand)
+    def required_order(self, movable: int | None, order: Order, layouts: Mapping[int, Order]) -> Order:
+        """The order in which a use, with its operation and the order of its operand, needs the root."""
+        if movable is None:
+            return order
+        axes = self._orders_of(movable, layouts).operand
+        found = self._composed.get((order, axes))
+        if found is None:
+            found = self._composed[order, axes] = composed(order, axes)
+        return found
 
     def _orders_of(self, at: int, layouts: Mapping[int, Order]) -> Orders:
-        chosen = layouts.get(at) or self.running(at)
-        found = self._orders.get((at, chosen))
+        chosen = layouts.get(at)
+        if chosen:
+            return self._orders_with(at, chosen)
+        found = self._running.get(at)
         if found is None:
-            found = self._orders[at, chosen] = self.movable[at].orders(chosen)
+            layout = self.layout.get(at) or self.movable[at].original
+            found = self._running[at] = self._orders_with(at, layout)
+        return found
+
+    def _orders_with(self, at: int, layout: Order) -> Orders:
+        found = self._orders.get((at, layout))
+        if found is None:
+            found = self._orders[at, layout] = self.movable[at].orders(layout)
         return found
 
     def free(self, root: int, first: Order, then: Order) -> bool:
@@ -168,13 +188,24 @@ class Layouts:
 
     def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
         """The cost of all transposes of a root."""
-        uses = self.uses.get(root)
-        if uses is None or self.subgraph.operands[root].is_constant:
+        needs = self._needs_of(root)
+        if not needs:
             return 0
         first = self.produced_order(root, layouts)
-        required = {self.required_order(use, layouts) for use in uses}
-        moves = sum(self._move(root, first, then) for then in required if not self.free(root, first, then))
-        return moves + _APART if moves and self._is_followed(root, uses) else moves
+        required = {self.required_order(movable, order, layouts) for movable, order in needs}
+        required.discard(first)
+        if not required:
+            return 0
+        moves = sum(self._move(root, first, then) for then in required)
+        return moves + _APART if self._is_followed(root, self.uses[root]) else moves
+
+    def _needs_of(self, root: int) -> tuple[tuple[int | None, Order], ...]:
+        """The different uses of a root; none of a constant."""
+        found = self._needs.get(root)
+        if found is None:
+            uses = () if self.subgraph.operands[root].is_constant else self.uses.get(root, ())
+            found = self._needs[root] = tuple(dict.fromkeys((use.movable, use.order) for use in uses))
+        return found
 
     def _is_followed(self, root: int, uses: list[Use]) -> bool:
         """Whether a layer's result is read only by operations that could be fused with it."""
@@ -194,6 +225,8 @@ class Layouts:
     def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
         """The cost of transposing an operation's operands of lower rank."""
         each, total = self.movable[at], 0
+        if not each.narrow:
+            return 0
         order = self._orders_of(at, layouts).operand
         if order == identity(len(order)):
             return 0
@@ -228,12 +261,12 @@ class Layouts:
         roots = dict.fromkeys(root for at in operations for root in self.roots_of(at))
         return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in operations)
 
-    def layout_for(self, at: int, root: int, use: Use | None, order: Order) -> Order | None:
+    def layout_for(self, at: int, use: Use | None, order: Order) -> Order | None:
         """The order of blocks with which an operation produces (or for a `use`, needs) a root in `order`, or None."""
-        each = self.movable[at]
-        if use is None:
-            return each.layout_of(order, 1)
-        return each.layout_of(between(use.order, order), 0)
+        side, axes = (1, order) if use is None else (0, between(use.order, order))
+        if (at, side, axes) not in self._fitting:
+            self._fitting[at, side, axes] = self.movable[at].layout_of(axes, side)
+        return self._fitting[at, side, axes]
 
 
 def size(type_: TensorType) -> int:
@@ -288,108 +321,3 @@ def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | Non
     if not full or any(not types.input(i).is_static for i in narrow):
         return None
     return Movable(at, operation, types, row, blocks, full, narrow)
-
-
-def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
-    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found.
-
-    If sizes are symbolic, the costs of their current lengths decide: results are the same for any orders.
-    """
-    improved = False
-    failed: set[tuple[int, Order]] = set()
-    for _ in range(_SWEEPS):
-        before = dict(layouts.layout)
-        for root in layouts.uses:  # not sorted by cost, which may depend on lengths
-            changes, used = _better(layouts, root, steps, failed)
-            steps -= used
-            if changes:
-                layouts.layout.update(changes)
-                failed.clear()
-        if layouts.layout == before:
-            break
-        improved = True
-    return improved
-
-
-def _better(layouts: Layouts, root: int, steps: int, failed: set[tuple[int, Order]]) -> tuple[dict[int, Order], int]:
-    """The first orders found that lower the cost at a root (empty if there are none), and the steps used. Seeds that
-    `failed` are not tried again, and added to."""
-    if steps <= 0 or not hint(layouts.cost(root, {})):
-        return {}, 0
-    used = 0
-    for at, order in _seeds(layouts, root):
-        if (at, order) in failed:
-            continue
-        changes, more = _spread(layouts, at, order, steps - used)
-        used += more + 1
-        changes, gain = _trimmed(layouts, changes)
-        if hint(gain) < 0:
-            return changes, used
-        failed.add((at, order))
-    return {}, used
-
-
-def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
-    """Operations, with orders, that would avoid a transpose of a root."""
-    first = layouts.produced_order(root, {})
-    for use in tuple(layouts.uses[root]):
-        then = layouts.required_order(use, {})
-        if layouts.free(root, first, then):
-            continue
-        if use.movable is not None:
-            order = layouts.layout_for(use.movable, root, use, first)
-            if order is not None:
-                yield use.movable, order
-        if root in layouts.producer:
-            order = layouts.layout_for(layouts.producer[root], root, None, then)
-            if order is not None:
-                yield layouts.producer[root], order
-
-
-def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[int, Order], int]:
-    """The order of one operation, the orders of all surrounding operations that can follow it, and the steps used."""
-    changes, pending, used = {at: order}, [at], 0
-    while pending and used < steps:
-        now = pending.pop()
-        for root in layouts.roots_of(now):
-            if layouts.subgraph.operands[root].is_constant:
-                continue
-            reads = [use for use in layouts.uses.get(root, ()) if use.movable == now]
-            new = (
-                layouts.produced_order(root, changes)
-                if layouts.producer.get(root) == now
-                else layouts.required_order(reads[0], changes)
-            )
-            neighbours: list[tuple[int, Use | None]] = [
-                (use.movable, use) for use in layouts.uses.get(root, ()) if use.movable is not None
-            ]
-            if root in layouts.producer:
-                neighbours.append((layouts.producer[root], None))
-            for other, use in neighbours:
-                used += 1
-                if other in changes:
-                    continue
-                current = layouts.produced_order(root, changes) if use is None else layouts.required_order(use, changes)
-                if layouts.free(root, new, current):
-                    continue
-                new_layout = layouts.layout_for(other, root, use, new)
-                if new_layout is not None:
-                    changes[other] = new_layout
-                    pending.append(other)
-    return changes, used
-
-
-def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Order], int]:
-    """The changes without those that cost more than they save, and the additional cost of the rest."""
-    kept = dict(changes)
-    count = len(kept)
-    for at, order in reversed(changes.items()):
-        if count > 1:
-            kept[at] = ()  # the operation runs as before
-            fewer = layouts.cost_around((at,), kept)
-            kept[at] = order
-            if hint(fewer) < hint(layouts.cost_around((at,), kept)):
-                kept[at] = ()
-                count -= 1
-    kept = {at: order for at, order in kept.items() if order}
-    return kept, layouts.difference(kept)

@@ -16,8 +16,9 @@ from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.shape import static
 
 from .edit import Edit
+from .layout_search import improve
 from .layout_table import Order, rearranged
-from .layouts import Layouts, Movable, between, composed, identity, improve, layouts_of
+from .layouts import Layouts, Movable, between, composed, identity, layouts_of
 
 
 def transposed(subgraph: Subgraph, orders: Mapping[int, Order]) -> Subgraph:
