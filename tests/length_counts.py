@@ -10,8 +10,10 @@ import numpy as np
 from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.data_movement.unique import UniqueSlices
@@ -65,8 +67,23 @@ def inverted() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.MUL), inverse, x), inverse, unique, *others])
 
 
+def branched() -> Subgraphs:
+    """One of two branches, as a decoder that starts or continues a sequence: its rows, or twice as many."""
+    b, type_ = Builder(), TensorType(DType.FLOAT32, (5, 3))
+    x = b.input(type_, "x")
+    total = b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 1])))
+    positive = b.add(Comparison(ComparisonKind.GREATER), total, b.constant(np.float32(0)))
+    y = b.add(If(1, 2, (TensorType(DType.FLOAT32, (None, 3)),)), positive, x)
+    longer, same = Builder("longer"), Builder("same")
+    rows, given = longer.input(type_), same.input(type_)
+    doubled = longer.add(Concat(0), rows, longer.add(Unary(UnaryKind.EXP), rows))
+    graphs = longer.subgraph([doubled]), same.subgraph([same.add(Unary(UnaryKind.ABS), given)])
+    return Subgraphs((b.subgraph([y]), *graphs))
+
+
 COUNTS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
     ("picked", picked, lambda n: [(max(n, 1), 4)]),
     ("padded", padded, lambda n: [(max(n, 1), 2)]),
     ("inverted", inverted, lambda n: [(max(n, 1), 3, 3)]),
+    ("branched", branched, lambda n: [(max(n, 1), 3)]),
 ]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from attrs import frozen
 from compilations import compilations
+from length_counts import branched
 from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, weights
 from length_positions import mixed
 
@@ -86,15 +87,22 @@ def _conditional() -> Subgraphs:
 
 
 @pytest.mark.parametrize(
-    "model",
-    [pooled, found, _with_shape_output, _conditional, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)],
+    ("model", "shape"),
+    [
+        *((model, (1, 6, None, 3)) for model in (pooled, found, _with_shape_output, _conditional)),
+        *((interpolated(how, 1.7, (1, 2)), (1, 6, None, 3)) for how in Interpolation),
+        (branched, (None, 3)),
+    ],
 )
-def test_only_few_of_many_lengths_are_compiled(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_few_of_many_lengths_are_compiled(
+    model: Callable[[], Subgraphs], shape: tuple[int | None, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled = compilations(monkeypatch)
     execution = onert.Execution(onert.compile(Package((model(),), "made")))
     for n in range(8, 72):
-        execution.set_input_shape(0, (1, 6, n, 3))
-        assert execution.run([np.ones((1, 6, n, 3), np.float32)])
+        given = tuple(n if size is None else size for size in shape)
+        execution.set_input_shape(0, given)
+        assert execution.run([np.ones(given, np.float32)])
     assert len(compiled) <= 8
 
 

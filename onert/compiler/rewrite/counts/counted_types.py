@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-import numpy as np
 from attrs import evolve, frozen
 
 from onert.compiler.rewrite.edit import Edit, definer
@@ -191,11 +190,11 @@ def fitted(w: Writer, each: CountedOperand, target: CountedType) -> tuple[int, t
         appended = _appended(w, whole, target)
         if appended is not None:
             return w.add(DynamicUpdateSlice(), *appended, quantization=quantization), counts
-        begin, sizes = np.zeros(len(common), np.int32), np.array(common, np.int32)
-        whole = w.add(Slice(), whole, w.constant(begin), w.constant(sizes), quantization=quantization)
+        begin, sizes = w.integers((0,) * len(common), DType.INT32), w.integers(common, DType.INT32)
+        whole = w.add(Slice(), whole, begin, sizes, quantization=quantization)
     if common != target_sizes:
-        margins = np.array([(0, size - keep) for size, keep in zip(target_sizes, common, strict=True)], np.int32)
-        whole = w.add(Pad(), whole, w.constant(margins), quantization=quantization)
+        margins = [(0, size - keep) for size, keep in zip(target_sizes, common, strict=True)]
+        whole = w.add(Pad(), whole, w.integers(margins, DType.INT32), quantization=quantization)
     return whole, counts
 
 
