@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from attrs import evolve
 
@@ -12,9 +13,10 @@ from onert.ir.symbolic.trace import OneLengthError, Trace
 
 from .substitution import Substitution
 
-_RANGE_OF_ONE, _RANGE_OF_SEVERAL = 4, 2
+_RANGE_OF_ONE, _RANGE_OF_SEVERAL, _GROWTHS = 4, 2, 3
 """The factor by which lengths may exceed the longest ones so far, if a single length changes, and if several do: memory
-is planned for the longest lengths that a recipe serves."""
+is planned for the longest lengths that a recipe serves. It doubles up to three times as lengths keep growing, as those
+of a decoder's cache do with every token."""
 
 MOST, MOST_UNUSED = 24, 4
 """How many recently used recipes are cached, and how many may be made in vain before no more are, until lengths have
@@ -28,19 +30,22 @@ class Recipe:
     """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
     `same_as` has, for each length, the index of the first length that is always equal to it: both share one symbol.
-    `longest` are the longest lengths so far. Schedules are chosen for each case of lengths.
+    `longest` are the longest lengths so far, and `grown` is how often lengths have exceeded what recipes served.
+    Schedules are chosen for each case of lengths.
     """
 
     def __init__(
         self,
         lengths: Sequence[int],
         longest: Sequence[int],
+        grown: int,
         same_as: Sequence[int],
         compiled: Compiled,
         stretched: Stretched,
     ) -> None:
-        factor = _RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL
-        most = tuple(factor * max(length, 1) for length in longest)
+        factor = (_RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL) << min(grown, _GROWTHS)
+        self.most = most = tuple(factor * max(length, 1) for length in longest)
+        """The longest lengths that it may serve."""
         self._trace = Trace(lengths, most, tuple(same_as))
         symbols = self._trace.lengths
         for at, (symbol, length) in enumerate(zip(symbols, lengths, strict=True)):
@@ -77,7 +82,9 @@ class Recipes:
 
     def __init__(self, opened: Sequence[tuple[int, int]]) -> None:
         self._recipes: tuple[Recipe, ...] = ()
-        self._unused = self._longest = 0
+        self._unused = self._longest = self._grown = 0
+        self._most: list[int] = []
+        """The longest lengths that recipes serve; none if there is no recipe."""
         self._inputs = tuple(position for position, _ in opened)
         self._same_as: tuple[int, ...] | None = None
 
@@ -121,11 +128,24 @@ class Recipes:
         if self._unused >= MOST_UNUSED:
             return None
         self._unused += 1
-        try:
-            recipe = Recipe(lengths, longest, self._same_as, compiled, stretched)
-        except (OneLengthError, OnertError):
-            return None  # if lengths are invalid, individual compilation reports it
-        if not recipe.is_general:
+        made = self._made(lengths, longest, compiled, stretched)
+        if made is None or not made.is_general:
             return None
-        self._recipes = (recipe, *self._recipes[: MOST - 1])
-        return recipe.program(lengths)
+        self._most = [max(pair) for pair in zip_longest(made.most, self._most, fillvalue=0)]
+        self._recipes = (made, *self._recipes[: MOST - 1])
+        return made.program(lengths)
+
+    def _made(
+        self, lengths: tuple[int, ...], longest: tuple[int, ...], compiled: Compiled, stretched: Stretched
+    ) -> Recipe | None:
+        """A new recipe; None if lengths do not allow one. If they are invalid, individual compilation reports it."""
+        assert self._same_as is not None
+        self._grown += any(length > most for length, most in zip(lengths, self._most, strict=False))
+        for grown in dict.fromkeys((self._grown, 0)):
+            try:
+                return Recipe(lengths, longest, grown, self._same_as, compiled, stretched)
+            except OneLengthError:
+                return None
+            except OnertError:  # a smaller range may need less memory than is allowed
+                continue
+        return None
