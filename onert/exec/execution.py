@@ -321,7 +321,7 @@ class Execution:
     def run(self, inputs: Inputs = (), *, timeout: float | None = None) -> dict[str, Array]:
         """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays.
 
-        Inputs of a megabyte and more are used in place, like those of `set_input`.
+        Inputs of 256 KiB and more are used in place, like those of `set_input`.
         """
         self._idle()
         setup = self._runner.setup

@@ -112,6 +112,42 @@ def test_the_memory_that_a_run_wrote_is_returned(kind: str, monkeypatch: pytest.
     assert kept() is None
 
 
+USES: dict[str, Callable[[Array], Any]] = {
+    "the array": lambda array: array,
+    "a part": lambda array: array[1:],
+    "a part of a part": lambda array: array[1:][:, 1:],
+    "another type": lambda array: array.reshape(-1).view(np.uint8),
+    "another class": lambda array: array.view(np.recarray),
+    "a buffer": memoryview,
+    "an array of the buffer": np.frombuffer,
+    "an array by strides": lambda array: np.lib.stride_tricks.as_strided(array, (2,)),
+    "another library": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("kind", EXECUTIONS)
+def test_what_a_caller_has_of_a_result_does_not_change(kind: str, use: str) -> None:
+    execution = EXECUTIONS[kind]()
+    for value in (1, 2, 3):
+        execution.run([_x(value)])
+    kept = USES[use](next(iter(execution.run([_x(4)]).values())))
+    before = bytes(kept)
+    for value in (5, 6):
+        execution.run([_x(value)])
+    assert bytes(kept) == before
+
+
+def test_memory_of_results_that_are_gone_is_written_again() -> None:
+    execution = _fixed()
+    for value in (1, 2, 3):
+        execution.run([_x(value)])
+    first = execution.run([_x(4)])[execution.outputs[0].name]
+    memory = first.ctypes.data
+    del first
+    assert execution.run([_x(5)])[execution.outputs[0].name].ctypes.data == memory
+
+
 def test_a_result_may_be_the_next_input() -> None:
     for kind in ("fixed sizes", "3 threads", "open sizes"):
         execution, x = EXECUTIONS[kind](), _x(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import setitem
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +37,30 @@ def is_plain(target: Array, source: Array) -> bool:
     return is_contiguous(target, source) and not np.may_share_memory(target, source)
 
 
+class _Lendable(np.ndarray[Any, Any]):
+    """Memory for an array whose users are known: NumPy has a view of a view keep only the memory itself alive, unless
+    that is of another type than the views."""
+
+    start: int
+
+
 def fresh(type_: TensorType) -> Array:
     """Memory like `empty`'s, for a caller to keep: recycled by the C library, without being cleared. Raises
     ExecutionError if there is not enough."""
     try:
-        raw = np.empty(type_.nbytes + HOST.alignment, np.uint8)
+        raw = _Lendable(type_.nbytes + HOST.alignment, np.uint8)
     except MemoryError as error:
         raise ExecutionError(f"not enough memory for an output of {type_.nbytes} bytes") from error
-    return HOST.view(raw, -address(raw) % HOST.alignment, type_)
+    raw.start = -address(raw) % HOST.alignment
+    return np.ndarray(shapes.static(type_.shape), type_.dtype.numpy, raw, raw.start)
+
+
+def lent(array: Array) -> Array | None:
+    """Another array with the memory of one from `fresh`, which lives as long as any view of it. None for others."""
+    raw = array.base
+    if not isinstance(raw, _Lendable):
+        return None
+    return np.ndarray(array.shape, array.dtype, raw, raw.start)
 
 
 def empty(type_: TensorType) -> Array:

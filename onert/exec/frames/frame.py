@@ -57,8 +57,8 @@ class Frame:
         """What is bound of each step, and may be redirected."""
         self._redirects: dict[int, Redirect | None] = {}
         """What redirects all of these to other arrays for an input, by operand."""
-        self.handed: set[int] = set()
-        """Outputs whose buffers callers have, so that the next run must not write to them."""
+        self.handed: dict[int, Callable[[], object]] = {}
+        """Outputs whose buffers callers have, so that the next run must not write to them unless these return None."""
         self.undo = undo(routine.subgraph, self.tensors)
         """Undoes the in-place updates of an incomplete run."""
         self.note: Callable[[Array], None] | None = None
