@@ -20,6 +20,7 @@ from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
+from onert.compiler.passes.layout.pool_planes import pool_planes
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.pick_rows import pick_rows
 from onert.compiler.passes.quantized.compare_bytes import compare_bytes
@@ -50,6 +51,7 @@ OPTIONAL: tuple[Pass, ...] = (
     grouped_conv_to_depthwise,
     move_transposes,
     merge_transposes,
+    pool_planes,
     merge_blocks,
     merge_reshapes,
     remove_identities,

@@ -13,12 +13,13 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.shape import static
 from onert.ir.symbolic.functions import of_lengths
-from onert.ir.symbolic.trace import largest
+from onert.ir.symbolic.trace import is_symbolic, largest
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.kernels.reduction.plane_pool import PlanePool
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool, found_apart
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.lower.command_builder import Lowering
@@ -26,6 +27,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane, counts, pooled_pla
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.depthwise import pool_strip, strip
+from onert_llvm.target.isa import Isa
 
 from .block import Block, reduction
 
@@ -37,6 +39,9 @@ _APART = 5
 
 _FEW_ACROSS = 2
 """The most outputs of a float strip in which NaNs are detected separately."""
+
+MOST_STRIDE = 2
+"""The most columns between neighbouring outputs of a plane: with more, most of what is read belongs to no output."""
 
 _MOST_COUNTED = 1 << 15
 """The most elements of an average: sums of bytes and half the count stay below 2**24, those of int16 below 2**31."""
@@ -87,7 +92,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     here, there = lowering.operand(source), lowering.operand(result)
     summed = op.kind is Pooling.AVERAGE and isinstance(elements, Plain) and max(plane.window) <= MOST_TAPS
-    if not (op.kind is Pooling.MAX or summed) or min(plane.window) < _APART:
+    if not (op.kind is Pooling.MAX or summed) or min(plane.window) < _APART or _is_flat(plane, elements, lowering.isa):
         _pool(lowering, at, op, plane, elements, {**slots, "input": here, "c": there}, ((source,), (result,)))
         return
     rows = evolve(plane, out=(h, plane.out[1]), window=(1, plane.window[1]), stride=(1, plane.stride[1]))
@@ -115,20 +120,34 @@ def _pool(
     """Emit pooling from slot `input` to slot `c`; `touched` are the operands that it reads and writes."""
     dtype, c = lowering.type(lowering.operation(at).outputs[0]).dtype, plane.channels
     slots = {**slots, **plane.slots, "channels": c, "zero": 0}
-    algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
-    if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
+    algorithm: Pool | WindowPool | PlanePool = WindowPool(elements, op.counts_margins)
+    flat = _is_flat(plane, elements, lowering.isa)
+    if flat or (plane.taps <= MOST_TAPS and op.kind is not Pooling.L2):
         window, across, isa = plane.window, (plane.stride[1], plane.out[1]), lowering.isa
         cut = strip(window, across[0], 1, across[1], c, isa, _FEW_ACROSS)
         if not (elements.tracks_nan and found_apart(cut, isa.registers)):
             cut = pool_strip(window, *across, c * dtype.itemsize, c, isa)
         algorithm = Pool(elements, evolve(cut, near=plane.near))
+        if flat:
+            algorithm = PlanePool(elements, window, plane.stride[1], plane.pads[1])
         around = 0 if elements.mean else elements.fold.start(elements.kind)
         slots |= {"zero": lowering.constant(np.full(largest(c), around, dtype.numpy)), "ldc": c}
         if elements.mean:
             sizes = lowering.shape(lowering.operation(at).used[0])[1:3]
             slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), *sizes)
     flops = plane.rows * c * plane.taps
-    lowering.emit(at, algorithm, slots, plane.images * plane.out[0], *touched, flops, accesses)
+    used = {name: slots[name] for name in algorithm.slots}
+    lowering.emit(at, algorithm, used, plane.images * plane.out[0], *touched, flops, accesses)
+
+
+def _is_flat(plane: Plane, elements: Elements, isa: Isa) -> bool:
+    """Whether pictures have one channel, and windows only reach columns of neighbouring registers."""
+    if not isinstance(elements, Plain) or elements.squared or max(plane.window) > MOST_TAPS:
+        return False
+    before = plane.pads[1]
+    if is_symbolic(plane.channels) or is_symbolic(before) or plane.channels != 1 or plane.stride[1] > MOST_STRIDE:
+        return False
+    return 0 <= before <= isa.f32 and plane.window[1] - before <= isa.f32
 
 
 def _elements(op: Pool2D, out: TensorType) -> Elements:

@@ -88,10 +88,10 @@ def _pool(
         op = Pool2D(kind, sizes[0], sizes[1], padding, steps[0], steps[1], counts_margins=counted)
         out = d.add(op, image)
         return d.add(Squeeze((1,)), out) if rank == 3 else out
+    if rank == 5 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind):
+        return _pool_volume(d, image, kind, over, padding, counted=counted)
     if padding is not Padding.VALID:
         raise ModelError(f"has input {d.type(image)}, expected known dimensions with this padding")
-    if rank == 5 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind):
-        return _pool_volume(d, image, kind, over)
     start = like(d, image, 0 if kind is Pooling.AVERAGE else _lowest(d, image))
     reduction = WindowReduction.ADD if kind is Pooling.AVERAGE else WindowReduction.MAX
     windows_, strides, apart = (ints(d, (1, *v, 1)) for v in (over.kernel, over.strides, over.dilations))
@@ -99,15 +99,20 @@ def _pool(
     return binary(d, BinaryKind.DIV, out, like(d, out, math.prod(over.kernel))) if kind is Pooling.AVERAGE else out
 
 
-def _pool_volume(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
-    """Pool volumes [batch, depth, height, width, channels]: first over each plane, then over depth."""
-    x = Expression(d, image)
+def _pool_volume(
+    d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding | Margins, *, counted: bool
+) -> int:
+    """Pool volumes [batch, depth, height, width, channels]: first over each plane, then over depth. As many elements
+    of each plane of a window are inside of the volume, so a mean of means is the mean of all."""
+    x, around, between = Expression(d, image), padding, padding
+    if isinstance(padding, Margins):
+        around, between = Margins(padding.sides[1:]), Margins((padding.sides[0], (0, 0)))
     (depth, high, wide), (apart, down, across) = over.kernel, over.strides
     flat = x.reshape_by(-1, x.size(2), x.size(3), x.size(4))
-    over_plane = x.of(d.add(Pool2D(kind, high, wide, Padding.VALID, down, across), flat.operand))
+    over_plane = x.of(d.add(Pool2D(kind, high, wide, around, down, across, counts_margins=counted), flat.operand))
     height, width = over_plane.size(1), over_plane.size(2)
     lines = over_plane.reshape_by(x.size(0), x.size(1), -1, x.size(4))
-    found = x.of(d.add(Pool2D(kind, depth, 1, Padding.VALID, apart, 1), lines.operand))
+    found = x.of(d.add(Pool2D(kind, depth, 1, between, apart, 1, counts_margins=counted), lines.operand))
     return found.reshape_by(x.size(0), found.size(1), height, width, x.size(4)).operand
 
 
@@ -130,12 +135,12 @@ def _pad(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...],
 
 
 def _is_plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
-    """Whether Pool2D supports the windows: one or two dimensions, not dilated."""
-    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind)
+    """Whether Pool2D supports the windows: up to three dimensions, not dilated."""
+    return len(over.kernel) <= 3 and all(a == 1 for a in over.dilations) and _has_pool_kernel(d, image, kind)
 
 
 def _pool_margins(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
-    """The margins as padding of Pool2D; None if it does not support them."""
+    """The margins as padding of `_pool`; None if Pool2D does not support them."""
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
     if not all(min(side) >= 0 and max(side) < k for side, k in zip(both, over.kernel, strict=True)):
         return None
