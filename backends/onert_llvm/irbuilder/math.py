@@ -150,9 +150,10 @@ def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
     return terms[0]
 
 
-def exp(k: Kernel, x: Val) -> Val:
-    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
-    p, whole, n = _reduced(k, x, _EXPONENTIALS[x.type.width].ends)
+def exp(k: Kernel, x: Val, *, negative: bool = False) -> Val:
+    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range. `negative`: no `x` is above 0."""
+    least, most = _EXPONENTIALS[x.type.width].ends
+    p, whole, n = _reduced(k, x, (least, None if negative else most))
     p = p + 1.0
     if k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32:
         return _scaled_at_once(p, whole)
@@ -167,11 +168,11 @@ def expm1(k: Kernel, x: Val) -> Val:
     return k.fma(p, scale, scale - 1.0)
 
 
-def _reduced(k: Kernel, x: Val, ends: tuple[float, float]) -> tuple[Val, Val, Val]:
+def _reduced(k: Kernel, x: Val, ends: tuple[float, float | None]) -> tuple[Val, Val, Val]:
     """`exp(r) - 1`, where `r` is `x` within `ends` less the nearest multiple of log(2), and that multiple as float and
     integer."""
     how, (least, most) = _EXPONENTIALS[x.type.width], ends
-    x = x.like(least).max(x.like(most).min(x))
+    x = x.like(least).max(x if most is None else x.like(most).min(x))
     shifted, (high, low) = k.fma(x, x.like(1.4426950408889634), x.like(how.round)), how.parts
     whole = shifted - how.round
     r = k.fma(whole, x.like(-low), k.fma(whole, x.like(-high), x))

@@ -44,18 +44,41 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
     return [fold_lanes(fold, total.get()) for total in totals]
 
 
+_WAYS = 4
+"""Registers of a row that are folded in parallel if rows are folded one by one."""
+
+
+def folded_alone(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val]:
+    """The same for one row, of which several registers are folded in parallel."""
+    (term,) = rows
+    start, lanes = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32)), k.isa.f32
+    totals, block = [k.var(start) for _ in range(_WAYS)], width - width % (_WAYS * k.isa.f32)
+    with k.loop(block, step=_WAYS * lanes) as at:
+        for i, total in enumerate(totals):
+            total.set(fold.join(total.get(), term(at + i * lanes, None)))
+    for at, mask in k.registers(width, block, free=False):
+        value = term(at, mask)
+        totals[0].set(fold.join(totals[0].get(), value if mask is None else mask.select(value, start)))
+    one, other = (fold.join(totals[i].get(), totals[i + 1].get()) for i in (0, 2))
+    return [fold_lanes(fold, fold.join(one, other))]
+
+
 @frozen
 class Softmax(Value):
-    """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
+    """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`. Without `scaled`,
+    beta is 1.
 
     With `logarithm`, its logarithm: `beta * (x - max) - log(sum)`. With `together`, a few rows are computed in parallel
-    while that many are left.
+    while that many are left, otherwise a few registers of one row.
     """
 
     logarithm: bool = False
     together: bool = True
+    scaled: bool = True
 
-    slots = ("in", "step", "width", "out", "out_step", "beta")
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("in", "step", "width", "out", "out_step", *(("beta",) if self.scaled else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if self.together:
@@ -66,28 +89,31 @@ class Softmax(Value):
             self._rows(k, task, [r])
 
     def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
-        lanes, width, beta = k.isa.f32, task.i64("width"), task.f32("beta").splat(k.isa.f32)
+        lanes, width = k.isa.f32, task.i64("width")
+        beta = task.f32("beta").splat(k.isa.f32) if self.scaled else None
+        reduced = folded if self.together else folded_alone
         rows = [task.view("in", F32, task.i64("step"), 1)[n] for n in numbers]
         outs = [task.view("out", F32, task.i64("out_step"), 1)[n] for n in numbers]
 
         def element(row: View) -> Terms:
             return lambda at, mask: row[at].load(lanes, mask)
 
-        tops = [top.splat(lanes) for top in folded(k, Fold.MAX_NUMBER, width, [element(row) for row in rows])]
+        tops = [top.splat(lanes) for top in reduced(k, Fold.MAX_NUMBER, width, [element(row) for row in rows])]
 
         def shifted(row: View, top: Val, at: Val, mask: Val | None) -> Val:
-            return (row[at].load(lanes, mask) - top) * beta
+            less = row[at].load(lanes, mask) - top
+            return less if beta is None else less * beta
 
         def power(row: View, out: View, top: Val) -> Terms:
             def term(at: Val, mask: Val | None) -> Val:
-                e = exp(k, shifted(row, top, at, mask))
+                e = exp(k, shifted(row, top, at, mask), negative=not self.scaled)
                 if not self.logarithm:
                     out[at].store(e, mask)
                 return e
 
             return term
 
-        totals = folded(k, Fold.SUM, width, [power(*each) for each in zip(rows, outs, tops, strict=True)])
+        totals = reduced(k, Fold.SUM, width, [power(*each) for each in zip(rows, outs, tops, strict=True)])
         if self.logarithm:
             less = [log(k, total).splat(lanes) for total in totals]
         else:

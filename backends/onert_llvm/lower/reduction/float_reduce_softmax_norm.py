@@ -154,14 +154,19 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.run(at, ArgColumns(*what), before * chunks, {"in": source}, {"out": result}, slots, flops)
 
 
+_LONG = 2048
+"""Softmax of longer rows is computed row by row: a few rows and their results exceed the first-level cache."""
+
+
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     """Softmax and log-softmax."""
     at, operation, op = lowering.single(operations, Op)
     (source,), (result,) = operation.used, operation.outputs
     rows, width = _rows(lowering, source)
     beta = float(op.beta) if isinstance(op, Softmax) else 1.0
-    slots = {"step": width, "out_step": width, "width": width, "beta": beta}
-    algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together=rows > 1)
+    slots = {"step": width, "out_step": width, "width": width, **({} if beta == 1.0 else {"beta": beta})}
+    together = rows > 1 and (is_symbolic(width) or width <= _LONG)
+    algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together, scaled=beta != 1.0)
     lowering.run(at, algorithm, rows, {"in": source}, {"out": result}, slots)
 
 

@@ -183,10 +183,10 @@ class _Tile:
         top = greatest.over_lanes(Val.max).max(before)
         rooms.tops[row].store(top)
         top = top.max(_LOWEST)  # finite, so that differences are not NaN before any key was seen
-        correction = exp(k, (before - top).splat(lanes))
+        correction = exp(k, (before - top).splat(lanes), negative=True)
         total = rooms.sums[row].load(lanes) * correction
         for j, x in enumerate(scores):
-            power = exp(k, x - top.splat(lanes))
+            power = exp(k, x - top.splat(lanes), negative=True)
             rooms.powers[number, j * lanes].store(power)
             total = total + power
         rooms.sums[row].store(total)
