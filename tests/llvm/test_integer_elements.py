@@ -56,6 +56,18 @@ def _run(case: Case, isa: Isa) -> None:
     check(subgraph_of(case), [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant], isa)
 
 
+LOOPS = [*FIXED[:3], BinaryKind.MAXIMUM, BinaryKind.MINIMUM, BinaryKind.BITWISE_XOR]
+
+
+@ISAS
+@SIGNED
+def test_arithmetic_of_bytes_without_scales_wraps(isa: Isa, dtype: Any) -> None:
+    for kind, (first, second) in zip(LOOPS, [SHAPES[0], *SHAPES[2:5], *SHAPES[6:8]], strict=True):
+        sides = [_bytes(first, dtype), _bytes(second, dtype, 1)]
+        _run(_case(Binary(kind), sides, [None, None, None]), isa)
+        _run(_case(Comparison(ComparisonKind.LESS), sides, [None, None, None]), isa)
+
+
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)

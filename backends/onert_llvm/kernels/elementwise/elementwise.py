@@ -9,7 +9,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I64, Kernel, Val, View
-from onert_llvm.kernels.arithmetic.expression import Expr, Kind, checked, evaluate, kinds
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Kind, checked, evaluate, kinds
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
 
 from .whole_bytes import packed_bytes, packs
@@ -97,6 +97,11 @@ class Elementwise(Value):
             with k.loop(most, first, step=REGISTERS * lanes) as at:
                 out[at].store(packed_bytes(k, self.tree, lambda e, i: value(e, at + i * lanes, lanes, None)))
             first = most
+        if _is_bytes(self.tree):
+            most = last - (last - first) % k.isa.vector_bytes
+            with k.loop(most, first, step=k.isa.vector_bytes) as at:
+                elements(at, k.isa.vector_bytes, None)
+            first = most
         whole = last - (last - first) % lanes
         with k.loop(whole, first, step=lanes) as at:
             elements(at, lanes, None)
@@ -107,3 +112,8 @@ class Elementwise(Value):
         else:
             with k.loop(last, whole) as at:
                 elements(at, 1, None)
+
+
+def _is_bytes(tree: Expr) -> bool:
+    """Whether a tree computes with nothing but bytes and truths."""
+    return tree.kind.memory.width == 8 and (not isinstance(tree, Apply) or all(map(_is_bytes, tree.args)))

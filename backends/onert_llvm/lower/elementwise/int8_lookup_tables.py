@@ -11,7 +11,8 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.elementwise.binary import STORED, Binary
+from onert.ir.ops.elementwise.binary import STORED, Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.shape import normalize_axis
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Pointer, Slot
@@ -24,6 +25,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 
 from .broadcast import grid, why_no_grid
 from .float_elementwise import matrix
+from .op_to_expression import supported
 
 WHOLE_BYTES = (DType.INT8, DType.UINT8, DType.BOOL)
 """The element types that a byte table may hold."""
@@ -128,8 +130,24 @@ def all_bytes_from(first: int) -> Array:
     return (np.arange(256) + first).astype(np.uint8)
 
 
+_LOOPS = (
+    BinaryKind.ADD,
+    BinaryKind.SUB,
+    BinaryKind.MUL,
+    BinaryKind.MAXIMUM,
+    BinaryKind.MINIMUM,
+    BinaryKind.BITWISE_AND,
+    BinaryKind.BITWISE_OR,
+    BinaryKind.BITWISE_XOR,
+)
+"""What one instruction computes for a register of stored bytes."""
+
+
 def why_no_pairs(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is not a function of two bytes; None if it is."""
+    """Why an operation is not a function of two bytes, or better a loop; None if it is one."""
+    plain = isinstance(op, Comparison) or (isinstance(op, Binary) and op.kind in _LOOPS)
+    if plain and supported(op, types):
+        return "one instruction computes it for many bytes"
     if len(types.outputs) != 1 or types.output.dtype not in WHOLE_BYTES or 0 in types.output.shape:
         return "its results are not bytes"
     if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not one_scale(t) for t in types.inputs):
