@@ -26,6 +26,20 @@ def test_top_k_of_long_rows_returns_the_greatest_or_least_in_order(isa: Isa, dty
         assert_close(natively(graph, inputs, isa), evaluated(graph, inputs))
 
 
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint32])
+def test_few_and_many_of_rows_with_zeros_of_both_signs_and_infinities_are_in_order(
+    isa: Isa, dtype: type[np.generic]
+) -> None:
+    x = np.random.default_rng(5).choice([-3.5, -0.0, 0.0, 2.5, -np.inf, np.inf, np.nan], (3, 600))
+    if not issubclass(dtype, np.floating):
+        x = np.nan_to_num(x, nan=9, posinf=2**14, neginf=-(2**14))
+    given = x.astype(np.int32).astype(dtype) if not issubclass(dtype, np.floating) else x.astype(dtype)
+    for (width, k), least in product(((600, 1), (600, 599), (600, 300), (70, 70), (600, 600)), (False, True)):
+        graph, inputs = single(TopK(least=least), given[:, :width], np.int32(k), constant=(1,))
+        assert_close(natively(graph, inputs, isa), evaluated(graph, inputs))
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 17, 31, 64, 65, 129])
 def test_whole_rows_of_any_width_are_in_order(width: int) -> None:
     x = np.random.default_rng(width).integers(0, 9 * width, (3, width)).astype(np.int32)

@@ -9,7 +9,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
-from .topk import greater
+from .ranking import Ranking, greater
 
 _Places = tuple[View, View]
 """Values and their positions."""
@@ -19,8 +19,9 @@ _Places = tuple[View, View]
 class Sorted(Value):
     """`values[row]` and `places[row]`: all elements of x[row, :width] in the order of `Greatest`, and their positions.
 
-    Runs of elements in order are merged, twice as long each time: first into `more_values` and `more_places`, which
-    have the same sizes, then back. `levels` is how often the width can be halved until it is 1. Work tiles are rows.
+    Short rows are ranked. Of longer ones, runs of elements in order are merged, twice as long each time: first into
+    `more_values` and `more_places`, which have the same sizes, then back. `levels` is how often the width can be halved
+    until it is 1. Work tiles are rows.
     """
 
     kind: Kind
@@ -40,14 +41,19 @@ class Sorted(Value):
             places, more_places = (
                 k.view(task.view(name, place, width)[row].address, place, 1) for name in ("places", "more_places")
             )
-            with k.loop(width) as i:
-                values[i].store(x[i].load())
-                places[i].store(i.cast(place))
-            length = k.var(k.index(1))
-            with k.loop((levels + 2) // 2):
-                self._merge(k, (values, places), (more_values, more_places), length.get(), width)
-                self._merge(k, (more_values, more_places), (values, places), length.get() * 2, width)
-                length.set(length.get() * 4)
+            ranking = Ranking(self.kind, self.least, arranged=True)
+            with k.either(width <= ranking.most(k)) as (few, many):
+                with few:
+                    ranking.order(k, lambda i: (x[i].load(), i), width, values, places)
+                with many:
+                    with k.loop(width) as i:
+                        values[i].store(x[i].load())
+                        places[i].store(i.cast(place))
+                    length = k.var(k.index(1))
+                    with k.loop((levels + 2) // 2):
+                        self._merge(k, (values, places), (more_values, more_places), length.get(), width)
+                        self._merge(k, (more_values, more_places), (values, places), length.get() * 2, width)
+                        length.set(length.get() * 4)
 
     def _merge(self, k: Kernel, runs: _Places, merged: _Places, length: Val, width: Val) -> None:
         """Merge each two neighbouring runs of this length. Between equal elements, that of the first run goes first.

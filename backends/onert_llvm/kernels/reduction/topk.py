@@ -12,6 +12,8 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
+from .ranking import Ranking, greater
+
 _WORDS = {8: I8, 16: I16, 32: I32, 64: I64}
 """Integers with one bit per lane, by the number of lanes."""
 
@@ -24,7 +26,7 @@ class Greatest(Value):
     64-bit integers. `least`: the order is reversed (NaN last), except among equals. `levels` is how often k can be
     halved until it is 0. Work tiles are rows.
 
-    While a row is read, the results form a heap with the last of them on top; it is sorted afterwards. If the row is
+    While a row is read, the results form a heap with the last of them on top; it is ordered afterwards. If the row is
     `long`, the greatest elements of groups of `group` elements are put into the heap first: at least k elements are not
     less than the last of these, and the others need not be put into the heap.
     """
@@ -51,11 +53,15 @@ class Greatest(Value):
                     heap.store(i, x[i].load(), i)
                 heap.order(count)
                 self._offer(k, heap, x, count, width)
-            with k.loop(count, 1) as i:
-                end_ = count - i
-                least, last = heap.load(k.index(0)), heap.load(end_)
-                heap.store(end_, *least)
-                heap.sift(k.index(0), end_, *last)
+            ranking = Ranking(self.kind, self.least, arranged=False)
+            with k.either((count <= ranking.most(k)) & (width < 1 << 31)) as (few, many):
+                with few:
+                    ranking.order(k, heap.load, count, values, places)
+                with many, k.loop(count, 1) as i:
+                    end_ = count - i
+                    least, last = heap.load(k.index(0)), heap.load(end_)
+                    heap.store(end_, *least)
+                    heap.sift(k.index(0), end_, *last)
 
     def _sieve(self, k: Kernel, heap: _Heap, x: View, count: Val, width: Val, group: Val) -> None:
         lanes = k.isa.lanes(self.kind.memory.width)
@@ -186,14 +192,6 @@ class _Heap:
                 at.set(sinks.select(child, at.get()))
                 open_.set(sinks)
         self.store(at.get(), value, place)
-
-
-def greater(kind: Kind, least: bool, a: Val, b: Val) -> Val:
-    """Whether one value precedes the other in descending order, NaN first; with `least` in the reverse order."""
-    if least:
-        a, b = b, a
-    found = b.ult(a) if kind.unsigned else a > b
-    return found | (a.ne(a) & b.eq(b)) if kind.is_float else found
 
 
 @frozen

@@ -10,7 +10,9 @@ from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.sizes import are_same
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
+from onert_llvm.kernels.reduction.ranking import First
 from onert_llvm.kernels.reduction.sorting import Sorted
 from onert_llvm.kernels.reduction.topk import Greatest, RunningProduct, RunningSum
 from onert_llvm.lower.command_builder import Lowering
@@ -64,6 +66,10 @@ def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
         own = lowering.scratch(*(lowering.type(result).nbytes for result in (values, places)))
         slots |= {f"more_{name}": room.pointer for name, room in zip(writes, own, strict=True)}
         lowering.run(at, Sorted(kind, wide, op.least), rows, reads, writes, slots, rows * k, own)
+        return
+    if are_same(k, 1) and not is_symbolic(shape[-1]) and shape[-1] < 1 << 31:
+        own_slots: dict[str, Slot] = {"width": shape[-1]}
+        lowering.run(at, First(kind, wide, op.least), rows, reads, writes, own_slots, rows * shape[-1])
         return
     long = k >= _MANY and shape[-1] >= _LONG * k
     slots |= {"k": k, "group": shape[-1] // (_GROUPS * k) if long else 1}
