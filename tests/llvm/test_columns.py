@@ -15,6 +15,8 @@ CASES = {
     "one axis, more padding than blocks reach": (FromColumns(pads=(5, 4)), (1, 6, 44), [37], [3]),
     "two axes": (FromColumns(pads=(1, 1, 1, 1)), (2, 27, 6 * 37), [6, 37], [3, 3]),
     "rows apart, steps apart": (FromColumns((2, 1), (1, 3), (0, 2, 1, 4)), (1, 12, 4 * 38), [8, 35], [3, 2]),
+    "short rows": (FromColumns(pads=(1, 1, 1, 1)), (2, 18, 5 * 13), [5, 13], [3, 3]),
+    "long rows": (FromColumns((2, 1), pads=(2, 2, 1, 3)), (1, 10, 3 * 150), [3, 149], [2, 5]),
     "rows that no block meets": (FromColumns((3, 1)), (1, 4, 3 * 48), [8, 49], [2, 2]),
 }
 

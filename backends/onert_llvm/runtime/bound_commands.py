@@ -51,9 +51,9 @@ class Places:
         self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
         self._operands: dict[int, tuple[int, Array]] = {}
 
-    def hold(self, operands: Iterable[int], array: Array) -> None:
-        """From now on these operands are in `array`."""
-        found = address(array), array
+    def hold(self, operands: Iterable[int], array: Array, start: int) -> None:
+        """From now on these operands are in `array`, which is at address `start`."""
+        found = start, array
         for operand in operands:
             if operand in self._operands:
                 self._operands[operand] = found
@@ -161,7 +161,7 @@ class Bound(ByIdentity):
             start = address(array)
             for words, at, offset in slots:
                 words[at] = start + offset
-            hold(operands, array)
+            hold(operands, array, start)
 
         return redirected
 

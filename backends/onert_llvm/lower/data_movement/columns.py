@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.columns import FromColumns
-from onert.ir.symbolic.trace import hint
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.kernels.data_movement.columns import OverlappingColumns
 from onert_llvm.lower.command_builder import Lowering
 
-_SHORTEST = 32
+_SHORTEST = 12
 """Shorter rows take longer than rows of as many channels."""
+
+_MOST = 4
+"""The most registers of a row that are summed at a time."""
 
 
 def why_not(op: FromColumns, types: CallTypes) -> str | None:
@@ -53,4 +56,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     shape = lowering.shape(result)
     tiles = math.prod(shape[:2]) * image[0]
-    lowering.run(at, OverlappingColumns(), tiles, {"x": x}, {"out": result}, slots, math.prod(lowering.shape(x)))
+    together = _MOST if is_symbolic(image[1]) else int(min(_MOST, -(-image[1] // lowering.isa.f32)))
+    lowering.run(
+        at, OverlappingColumns(together), tiles, {"x": x}, {"out": result}, slots, math.prod(lowering.shape(x))
+    )
