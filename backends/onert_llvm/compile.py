@@ -11,6 +11,8 @@ from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.process import imports
 from onert.ir.symbolic.cases import cases_of
 from onert.ir.symbolic.instructions import NoInstructionError
@@ -114,8 +116,10 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
 
 
 def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
-    """The rule for a group: its first operation's, unless the whole group is a function of a single byte."""
-    first = subgraph.operations[operations[0]]
+    """The rule for a group: its first operation's, unless it is a sum of bytes, or a function of a single byte."""
+    first, last = (subgraph.operations[operations[i]] for i in (0, -1))
+    if isinstance(first.op, Cast) and isinstance(last.op, Reduce):
+        return integer_rules.WIDENED
     if len(operations) > 1 and any(subgraph.type(i).dtype in BYTES for i in first.used):
         tabulates: bool = imports.module("onert_llvm.lower.elementwise.byte_chains").tabulates(subgraph, operations)
         if tabulates:

@@ -21,6 +21,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import op_to_expression
 
 ROWS = "onert_llvm.lower.reduction.fused_row_reductions"
+SUMS = "onert_llvm.lower.reduction.widened_sums"
 ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
@@ -72,8 +73,10 @@ def groups(
     rows = _row_chains(subgraph, operations, chained)
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
+    sums = _byte_sums(subgraph, rest)
+    rest = [at for at in rest if not any(at in own for own in sums)]
     tables = _byte_chains(subgraph, rest, tabled)
-    chains = (*rows, *tables, *_attentions(subgraph, rest))
+    chains = (*rows, *sums, *tables, *_attentions(subgraph, rest))
     found = [_OpenGroup(list(own), -1, anchored=False, terms=0, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
     open_groups: dict[int, _OpenGroup] = {}
@@ -132,6 +135,14 @@ def _row_chains(subgraph: Subgraph, operations: Sequence[int], chained: Collecti
     if not any(user in chained or user in reductions for result in sums for user in subgraph.uses.get(result, ())):
         return ()
     return tuple(imports.module(ROWS).chains(subgraph, operations, chained))
+
+
+def _byte_sums(subgraph: Subgraph, operations: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The sums of bytes as 32-bit integers. The module that finds them is imported only if there are such sums."""
+    sums = (at for at in operations if isinstance(subgraph.operations[at].op, Reduce))
+    if not any(subgraph.type(subgraph.operations[at].used[0]).dtype is DType.INT32 for at in sums):
+        return ()
+    return tuple(imports.module(SUMS).chains(subgraph, operations))
 
 
 def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collection[int]) -> tuple[tuple[int, ...], ...]:

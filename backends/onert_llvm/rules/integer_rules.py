@@ -81,6 +81,9 @@ _ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Compariso
 CHAIN = rule("elementwise.byte_chains", "lower")
 """For groups of operations that together are a function of one byte."""
 
+WIDENED = rule("reduction.widened_sums", "lower")
+"""For groups of a conversion from bytes and a sum of 32-bit integers."""
+
 _TABLES = (
     rule("elementwise.int8_lookup_tables", "lower_map", "why_no_map"),
     rule("elementwise.int8_lookup_tables", "lower_pairs", "why_no_pairs"),

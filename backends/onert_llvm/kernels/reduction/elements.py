@@ -35,6 +35,11 @@ class Elements(Value):
         return self.kind.memory
 
     @property
+    def stored(self) -> Type:
+        """The type of results in memory."""
+        return self.kind.memory
+
+    @property
     def divisors(self) -> Type:
         """The type of a mean's divisors; floats are multiplied by the reciprocal."""
         return F32

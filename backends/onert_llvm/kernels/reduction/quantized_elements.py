@@ -83,3 +83,15 @@ class Quantized(Elements):
         half, real = count >> 1, F64 if self.kind is Kind.I16 else F32
         nudged = (total > 0).select(total + half, total - half)
         return (nudged.cast(real) / count.cast(real)).cast(I32)
+
+
+@frozen
+class Widened(Quantized):
+    """Bytes whose sums are stored as 32-bit integers, modulo 2**32."""
+
+    @property
+    def stored(self) -> Type:
+        return I32
+
+    def finish(self, k: Kernel, task: Task, total: Val, divisor: Val | None) -> Val:
+        return total

@@ -57,7 +57,7 @@ class ReduceRows(Value):
         memory, width = self.elements.kind.memory, task.i64("width")
         with k.loop(end, begin) as row:
             total = self.elements.along(k, task.view("in", memory, width, 1)[row], width).splat(k.isa.f32)
-            task.view("out", memory, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
+            task.view("out", self.elements.stored, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
 
     def _lanes_of_row(self, lanes: int) -> int:
         """The lanes, a power of two, that each row of at most a register occupies in it."""
@@ -127,7 +127,7 @@ class ReduceColumns(Value):
         with k.loop(end, begin) as t:
             block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * (lanes * self.vectors)
             source = task.view("in", self.elements.kind.memory, rows * width, width, 1)[block]
-            out = task.view("out", self.elements.kind.memory, width, 1)[block]
+            out = task.view("out", self.elements.stored, width, 1)[block]
             if k.isa.free_masks:
                 masks = [k.mask(lanes, width - first - i * lanes) for i in range(self.vectors)]
                 self._columns(k, task, source, out, first, masks)

@@ -42,13 +42,15 @@ def reduction(
     source: Slot | None = None,
     target: Slot | None = None,
     accesses: Sequence[Access] = (),
+    read: int | None = None,
 ) -> None:
-    """Emit the reduction of an operation's first operand to its result, or of memory that stands for either.
+    """Emit the reduction of an operation's first operand, or of operand `read`, to its result, or of memory that stands
+    for either.
 
     `own` has the slots for storing results, among them `divisor` for a mean; `accesses` touch what is not an operand.
     """
     operation = lowering.operation(at)
-    x, result = operation.used[0], operation.outputs[0]
+    x, result = operation.used[0] if read is None else read, operation.outputs[0]
     slots: dict[str, Slot] = {
         "in": lowering.operand(x) if source is None else source,
         "out": lowering.operand(result) if target is None else target,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 
 from attrs import evolve
 
@@ -26,7 +25,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
 
-from .block import FOLDS, Block, reduction
+from .block import FOLDS, reduction
+from .runs import block_of, runs_of, without_last
 
 _FOLDS: Mapping[Reduction, Fold] = {
     **FOLDS,
@@ -75,7 +75,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     dtype = lowering.type(source).dtype
     kind = _stored(dtype)
     fold = (_TRUTHS if dtype is DType.BOOL else _FOLDS)[op.kind]
-    runs = _runs(shape, axes)
+    runs = runs_of(shape, axes)
     divisor: dict[str, Slot] = (
         {"divisor": 1.0 / math.prod([shape[i] for i in axes])} if op.kind is Reduction.MEAN else {}
     )
@@ -84,7 +84,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         move(lowering, at, operand(lowering, source), seen, (source,))
         return
     steps = sum(reduced for reduced, _ in runs)
-    sizes = [math.prod([n for _, n in _without_last(runs, i + 1)]) for i in range(steps - 1)]
+    sizes = [math.prod([n for _, n in without_last(runs, i + 1)]) for i in range(steps - 1)]
     between = lowering.scratch(*(n * dtype.itemsize for n in sizes))
     for step in range(steps):
         last = step == steps - 1
@@ -93,36 +93,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         elements = Plain(fold, kind, mean=bool(own))
         here, there = (access[0].pointer if access else None for access in (read, written))
         accesses = (*written, *(evolve(access, write=False) for access in read))
-        reduction(lowering, at, _block(_without_last(runs, step)), elements, own, here, there, accesses)
+        reduction(lowering, at, block_of(without_last(runs, step)), elements, own, here, there, accesses)
 
 
 def _stored(dtype: DType) -> Kind:
     """The kind under which elements are compared: booleans are bytes."""
     return Kind.U8 if dtype is DType.BOOL else KINDS[dtype]
-
-
-Runs = Sequence[tuple[bool, int]]
-
-
-def _without_last(runs: Runs, count: int) -> Runs:
-    """The runs that remain after removing `count` reduced ones from the end."""
-    kept = list(runs)
-    for _ in range(count):
-        kept.pop(max(i for i, (reduced, _) in enumerate(kept) if reduced))
-    return kept
-
-
-def _block(runs: Runs) -> Block:
-    """The last run that is reduced, and the elements around it."""
-    at = max(i for i, (reduced, _) in enumerate(runs) if reduced)
-    before, after = (math.prod([n for _, n in part]) for part in (runs[:at], runs[at + 1 :]))
-    return Block(before, runs[at][1], after)
-
-
-def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
-    """Runs of adjacent axes: whether they are reduced, and their elements; axes of size 1 are left out."""
-    marked = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
-    return [(reduced, math.prod([d for _, d in group])) for reduced, group in groupby(marked, key=lambda pair: pair[0])]
 
 
 _FEW = 12
