@@ -171,12 +171,32 @@ def _sign(k: Kernel, a: Val) -> Val:
     return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), nothing))
 
 
-def _quotient(a: Val, b: Val) -> Val:
+def _quotient(k: Kernel, a: Val, b: Val) -> Val:
     """The quotient of signed integers; the minimum divided by -1 wraps."""
     if b.v.is_constant:
         return a.quotient(b)
     minus = b.eq(-1)
-    return minus.select(-a, a.quotient((minus | b.eq(0)).select(1, b)))
+    divisor = (minus | b.eq(0)).select(1, b)
+    return minus.select(-a, _real_quotient(a, divisor, True) if _has_real(k, a) else a.quotient(divisor))
+
+
+def _unsigned_quotient(k: Kernel, a: Val, b: Val) -> Val:
+    if b.v.is_constant:
+        return a // b
+    divisor = b.eq(0).select(1, b)
+    return _real_quotient(a, divisor, False) if _has_real(k, a) else a // divisor
+
+
+def _has_real(k: Kernel, a: Val) -> bool:
+    """Whether integers are divided as floats, for which processors have vector instructions."""
+    return a.lanes > 1 and int(a.type.width) <= 32 and k.isa.architecture in ("x86_64", "aarch64")
+
+
+def _real_quotient(a: Val, b: Val, signed: bool) -> Val:
+    """The quotient by a float of at least half as many bits more than the integers: unless it is whole, it is further
+    from the next integer than it is rounded."""
+    real = F64 if int(a.type.width) == 32 else F32
+    return (a.cast(real, signed) / b.cast(real, signed)).cast(a.type.element, signed)
 
 
 def _power(k: Kernel, a: Val, b: Val) -> Val:
@@ -207,7 +227,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.MUL: lambda k, a, b: a * b,
     Fn.DIV: lambda k, a, b: a / b,
     Fn.WHOLE_OF: lambda k, a, b, first, rest: a.call("fma", first, a * rest) if k.isa.fma else a / b,
-    Fn.QUOTIENT: lambda k, a, b: _quotient(a, b),
+    Fn.QUOTIENT: _quotient,
     Fn.FMOD: wm.fmod,
     Fn.POW: lambda k, a, b: wm.power(k, a, b) if a.is_float else _power(k, a, b),
     Fn.ATAN2: wm.atan2,
@@ -248,7 +268,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.SELECT: lambda k, a, b, c: a.select(b, c),
 }
 _UNSIGNED: dict[Fn, Callable[..., Val]] = {
-    Fn.QUOTIENT: lambda k, a, b: a // (b if b.v.is_constant else b.eq(0).select(1, b)),
+    Fn.QUOTIENT: _unsigned_quotient,
     **dict.fromkeys((Fn.MIN, Fn.MINIMUM), lambda k, a, b: a.umin(b)),
     **dict.fromkeys((Fn.MAX, Fn.MAXIMUM), lambda k, a, b: a.umax(b)),
     Fn.ABS: lambda k, a: a,
