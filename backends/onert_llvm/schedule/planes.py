@@ -14,7 +14,7 @@ from .cost_model import guard
 
 _MOST = 8
 """The most filters: with more, the columns of a product fill registers well enough."""
-_TURNED, _WOVEN = 0.35, 0.15
+TURNED, _WOVEN = 0.35, 0.15
 """Cycles to transpose an element of the picture to channel-major order, and to interleave a result."""
 _ENDING = 15.0
 """Cycles of an epilogue per register of sums unless it is short; a product has a register for each pixel."""
@@ -42,6 +42,14 @@ def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, litt
     return found
 
 
+def plane_cycles(n: int, terms: int, width: int, isa: Isa) -> float:
+    """Cycles for each of `width` neighbours of `n` sums of this many terms; infinite if this method cannot be used."""
+    if n > _MOST or isa.f32 < 4:
+        return float("inf")
+    _, cycles = _best(n, terms, np.array([width]), isa)
+    return float(cycles[0]) / width
+
+
 @frozen
 class _Suits(Value):
     """Whether this method is used for rows of a given width, as 0 or 1."""
@@ -62,7 +70,7 @@ class _Suits(Value):
     def _of(self, widths: Array) -> Array:
         depth, ending = self.taps * self.channels, 0.0 if self.little else _ENDING
         _, cycles = _best(self.n, depth, widths, self.isa)
-        own = cycles / np.maximum(widths, 1) + _TURNED * self.channels + (_WOVEN + ending / self.isa.f32) * self.n
+        own = cycles / np.maximum(widths, 1) + TURNED * self.channels + (_WOVEN + ending / self.isa.f32) * self.n
         found: Array = (own < _GAIN * (depth / 2 + ending)).astype(np.int64)
         return found
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
 from onert.ir import Array
+from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import is_cheap
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
@@ -19,9 +20,19 @@ _ACROSS, _SUMS = 5, 15
 """Windows of up to this many columns are unrolled, without a loop, if they have at most this many accumulators."""
 
 
-def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
+@frozen
+class Columns(Value):
+    """The columns of a picture's planes: how many each row has, and how many of these are zeros on the left. If it is
+    `known`, an earlier convolution of the operation has stored them."""
+
+    pitch: int
+    left: int
+    known: bool = False
+
+
+def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, columns: Columns | None = None) -> bool:
     """Emit a convolution with finite constant filters `[n, height, width, channels]`; returns False if other kernels
-    are estimated to be better.
+    are estimated to be better. Without `columns` it has its own.
     """
     geometry, after, isa = windows.geometry, windows.after, lowering.isa
     n, _, across, channels = filters.shape
@@ -33,13 +44,15 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
     registers = plane_registers(n, geometry.taps, channels, geometry.out[1], isa, little)
     if not registers:
         return False
-    rows, pitch = geometry.images * geometry.size[0], _pitch(geometry)
-    room = windows.scratch(lowering, rows * channels * pitch * 4)
-    _turned(lowering, windows, pitch, evolve(room, write=True))
+    found = columns or Columns(_pitch(geometry), geometry.pads[1])
+    room = windows.scratch(lowering, geometry.images * geometry.size[0] * channels * found.pitch * 4)
+    if not found.known:
+        _turned(lowering, windows, found, evolve(room, write=True))
+    place = evolve(room.pointer, offset=room.pointer.offset + (found.left - geometry.pads[1]) * 4)
     slots: dict[str, Slot] = {name: geometry.slots[name] for name in ("in_h", "out_h", "out_w")}
     slots |= {name: geometry.slots[name] for name in ("kernel_h", "kernel_w", "dilation_h", "dilation_w", "pad_h")}
-    slots |= {"planes": room.pointer, "weights": lowering.constant(filters.transpose(1, 3, 2, 0).copy()), **after.slots}
-    slots |= {"out": after.place, "pitch": pitch, "channels": channels}
+    slots |= {"planes": place, "weights": lowering.constant(filters.transpose(1, 3, 2, 0).copy()), **after.slots}
+    slots |= {"out": after.place, "pitch": found.pitch, "channels": channels}
     tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * geometry.taps * channels * n
     touched = (evolve(room, write=False), *after.accesses)
     written = across if across <= _ACROSS and n * registers <= _SUMS else 0
@@ -53,10 +66,10 @@ def _pitch(geometry: Plane) -> int:
     return geometry.out[1] + (geometry.window[1] - 1) * geometry.dilation[1]
 
 
-def _turned(lowering: Lowering, windows: Windows, pitch: int, room: Access) -> None:
+def _turned(lowering: Lowering, windows: Windows, columns: Columns, room: Access) -> None:
     """Copy the image as [image and row, channel, column], with zeros for horizontal padding."""
     geometry, at = windows.geometry, windows.operation
-    (height, width), channels, left = geometry.size, geometry.channels, geometry.pads[1]
+    (height, width), channels, pitch, left = geometry.size, geometry.channels, columns.pitch, columns.left
     rows = geometry.images * height
     seen = min(width, pitch - left)
     source = side(windows.source, (rows, width, channels), 4)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.direct import planes
 from onert_llvm.lower.contraction.epilogue import Windows
-from onert_llvm.lower.contraction.float_conv_fc import along_lines, convolve_constant, present
+from onert_llvm.lower.contraction.float_conv_fc import all_finite, along_lines, convolve_constant, present
 from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.schedule.planes import TURNED, plane_cycles
+from onert_llvm.target.isa import Isa
 
 from .phases import Phases, Transposed, after_sums, phases, put, rooms
 
@@ -70,7 +75,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
                 lowering, Windows(at, geometry, source, (x,), own), row, across * n, pitch=down * geometry.out[1]
             )
         return
-    if _apart(found, lowering.isa.f32):
+    flat = all_finite(filters) and _flat(found, filters.shape[3], lowering.isa)
+    if flat:
+        _phase_by_phase(lowering, found, filters, Windows(at, geometry, source, (x,), after))
+    elif _apart(found, lowering.isa.f32):
         columns = found.count * found.channels
         for number, (alone, taps) in enumerate(found.alone(geometry, filters)):
             own = after.from_column(number * found.channels)
@@ -78,7 +86,23 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     else:
         ordered = found.filters(present(filters), float(ABSENT))
         convolve_constant(lowering, at, geometry, ordered, after, len(ordered), source, (x,), not found.even)
-    put(lowering, at, found, room)
+    put(lowering, at, found, room, phases_first=flat)
+
+
+def _phase_by_phase(lowering: Lowering, found: Phases, filters: Array, windows: Windows) -> None:
+    """The phases one after the other, all from the same planes of the picture."""
+    (_, width), (_, first), after = found.each("taps"), found.each("first"), windows.after
+    columns = planes.Columns(found.axes[1].count + width - 1, width - 1 - first)
+    nbytes = found.results // found.count * 4
+    for number, (alone, taps) in enumerate(found.alone(windows.geometry, filters)):
+        own = evolve(after, place=evolve(after.place, offset=after.place.offset + number * nbytes))
+        phase = evolve(windows, geometry=alone, after=own)
+        known = planes.lowered(lowering, phase, taps, found.channels, columns)
+        columns = evolve(columns, known=known)
+        if not known:  # this may overwrite the planes
+            convolve_constant(
+                lowering, windows.operation, alone, taps, own, found.channels, windows.source, windows.reads
+            )
 
 
 def _direct(found: Phases, channels: int, lanes: int) -> bool:
@@ -93,8 +117,25 @@ def _direct(found: Phases, channels: int, lanes: int) -> bool:
 
 def _apart(found: Phases, lanes: int) -> bool:
     """Whether phases with uneven taps are better computed separately, because that needs fewer columns times taps."""
-    if found.even or any(axis.size // axis.stride <= axis.first for axis in found.axes):  # windows must begin inside
+    if not _is_uneven(found):
         return False
     together = math.prod(found.each("taps")) * -(-found.count * found.channels // lanes)
     alone = math.prod(found.each("size")) * -(-found.channels // lanes)
     return alone < _GAIN * together
+
+
+def _is_uneven(found: Phases) -> bool:
+    """Whether phases have different numbers of taps, and windows begin inside of the image."""
+    return not found.even and all(axis.size // axis.stride > axis.first for axis in found.axes)
+
+
+def _flat(found: Phases, channels: int, isa: Isa) -> bool:
+    """The same because neighbouring results of few channels are then computed in one register, as
+    `schedule/planes.py` does for convolutions."""
+    width = found.axes[1].count
+    if is_symbolic(width) or not _is_uneven(found):
+        return False
+    together = math.prod(found.each("taps")) * -(-found.count * found.channels // isa.f32) * channels / 2
+    each = product(*([len(range(r, axis.size, axis.stride)) for r in range(axis.stride)] for axis in found.axes))
+    alone = sum(plane_cycles(found.channels, math.prod(taps) * channels, width, isa) for taps in each)
+    return alone + TURNED * channels < _GAIN * together

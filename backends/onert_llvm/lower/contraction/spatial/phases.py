@@ -168,15 +168,19 @@ def rooms(found: Phases, itemsize: int = 4) -> tuple[int, ...]:
     return () if found.count == 1 else (found.results * itemsize,)
 
 
-def put(lowering: Lowering, at: int, found: Phases, room: tuple[Access, ...]) -> None:
-    """Move the results from scratch memory into place, phase by phase, or all at once if phases are even."""
+def put(lowering: Lowering, at: int, found: Phases, room: tuple[Access, ...], *, phases_first: bool = False) -> None:
+    """Move the results from scratch memory into place, phase by phase, or all at once if phases are even. With
+    `phases_first`, those of a phase are adjacent in scratch memory."""
     if not room:
         return
     result, rank = operand(lowering, lowering.operation(at).outputs[0]), len(found.axes)
     itemsize = result.view.itemsize
-    source = side(
-        room[0].pointer, (found.images, *found.each("count"), *found.each("stride"), found.channels), itemsize
-    )
+    sizes, strides = (found.images, *found.each("count")), found.each("stride")
+    if phases_first:
+        source = side(room[0].pointer, (*strides, *sizes, found.channels), itemsize)
+        source = source.at(source.view.transpose((*range(rank, 2 * rank + 1), *range(rank), 2 * rank + 1)))
+    else:
+        source = side(room[0].pointer, (*sizes, *strides, found.channels), itemsize)
     if all(a.shift == 0 and a.count * a.stride == a.outputs for a in found.axes):
         pairs = (i for axis in range(1, rank + 1) for i in (axis, rank + axis))
         order = source.view.transpose(0, *pairs, 2 * rank + 1)
