@@ -1,0 +1,1 @@
+"""Cases of single ONNX operators at sizes of real models."""
