@@ -28,7 +28,7 @@ from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 
-from . import movement
+from . import movement, resized
 from .movement import why_not as why_not_moved
 
 _PIECE = 1 << 14
@@ -76,6 +76,10 @@ def why_not_picked(op: Interpolate, types: CallTypes) -> str | None:
 def _moving(op: Interpolate, before: Sequence[Any], after: Sequence[Any]) -> list[int]:
     """The axes that change, as indices into the operation's axes."""
     return [i for i, axis in enumerate(op.axes) if not op.stays(i, before[axis], after[axis])]
+
+
+_WORD = 8
+"""The most bytes of an element that a register holds."""
 
 
 @frozen
@@ -128,6 +132,12 @@ def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
     w, width = (before[last], after[last]) if last > first else (1, 1)
     n, c = math.prod(before[:first]), math.prod(before[last + 1 :])
     if _evenly(lowering, at, op, tuple(moving), (n, h, w, c), (height, width)):
+        return
+    unit = lowering.type(operation.outputs[0]).dtype.itemsize
+    if unit <= _WORD and len(moving) == 2 and c == 1 and not any(map(is_symbolic, (h, w, height, width, c))):
+        rows = resized.repeated(op.nearest(moving[0], h, height))
+        columns = op.nearest(moving[1], w, width).astype(np.int64)
+        resized.emit(lowering, at, rows, columns, unit, (n, h, w, height))
         return
     table = lowering.computed(partial(_picked, op, tuple(moving)), h, w, height, width)
     slices = _Slices(n, n, h * w * c, height * width, c, ((h * w, c),))
