@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, fields, frozen, has
+import numpy as np
+from attrs import fields, frozen, has
 
 from onert.ir import (
     Array,
@@ -17,12 +19,11 @@ from onert.ir import (
     Op,
     Operation,
     RuleError,
-    TensorType,
     evaluate,
-    infer,
 )
 from onert.ir.analysis.cost import cost
-from onert.ir.analysis.inference import declare, shapes_ok
+from onert.ir.analysis.evaluate import evaluate_plain
+from onert.ir.analysis.run_types import Priced, RunTypes, priced
 from onert.ir.dtype import address
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
@@ -152,16 +153,17 @@ def _call(
     sequence: Sequence, operation: Operation, tensors: Tensors, context: Context, is_stretched: bool
 ) -> Callable[[], None]:
     involved = [tensors[i] for i in (*operation.used, *operation.outputs)]
-    if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
-        cut, (x, count, result) = operation.op, involved
-        return lambda: _placed(sequence, operation, lambda: _run_cut(cut, x, count, result, context))
-    if is_stretched:
-        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, None, tensors, context))
     types = sequence.subgraph.types(operation)
-    if any(tensor.dynamic for tensor in involved):
-        known = _priced(operation.op, types) if _is_known(types) else None
-        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, known, tensors, context))
-    return lambda: _placed(sequence, operation, lambda: _run(operation, types, tensors, context))
+    run: Callable[[], None]
+    if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
+        x, count, result = involved
+        run = partial(_run_cut, operation.op, x, count, result, context)
+    elif is_stretched or any(tensor.dynamic for tensor in involved):
+        known = None if is_stretched or not _is_known(types) else priced(operation.op, types, work_of_evaluating)
+        run = _Dynamic(sequence, operation, known, tensors, context)
+    else:
+        run = partial(_run, operation, types, tensors, context)
+    return partial(_placed, sequence, operation, run)
 
 
 def _placed(sequence: Sequence, operation: Operation, run: Callable[[], None]) -> None:
@@ -203,36 +205,89 @@ def _is_one_memory(operation: Operation, tensors: Tensors) -> bool:
     return source.memory.name == result.memory.name == HOST.name and address(source.array) == address(result.array)
 
 
-_Priced = tuple[CallTypes, int, int]
-"""Types of an operation, the bytes of its results, and the cost of evaluating it in additions."""
+class _Dynamic:
+    """An operation with tensors whose sizes only a run determines.
 
-
-def _priced(op: Op, types: CallTypes) -> _Priced:
-    return types, sum(t.nbytes for t in types.outputs if t.is_static), work_of_evaluating(op, types)
-
-
-def _run_dynamic(operation: Operation, known: _Priced | None, tensors: Tensors, context: Context) -> None:
-    """Evaluate with the types of this run: unless they are known before, the operation's rules are checked against
-    them before it is computed.
+    Unless its types are `known` before, its rules are checked against those of the run before it is computed.
     """
-    arrays = [None if i is None else _elements(tensors, i) for i in operation.inputs]
-    types, needed, work = known or _priced(operation.op, _types_now(operation, arrays, tensors))
-    require_room(needed)
-    read = sum(0 if i is None else tensors[i].array.nbytes for i in operation.inputs)
-    held = sum(_held(tensors, o) for o in operation.outputs)
-    context.hold(needed - held, beside=needed + read)
-    context.spend(work)
-    try:
-        found = evaluate(operation.op, arrays, types, context)
-    except BaseException:
-        context.hold(held - needed)  # the tensors are unchanged
-        raise
-    for output, result in zip(operation.outputs, found, strict=True):
-        tensors[output].assign(result)
-    # Sizes that were unknown before the evaluation are known now.
-    now = sum(_held(tensors, o) for o in operation.outputs)
-    context.hold(now - needed)
-    context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, now - needed))
+
+    __slots__ = (
+        "_constants",
+        "_context",
+        "_fixed",
+        "_function",
+        "_given",
+        "_known",
+        "_op",
+        "_outputs",
+        "_places",
+        "_types",
+        "_varying",
+    )
+
+    def __init__(
+        self, sequence: Sequence, operation: Operation, known: Priced | None, tensors: Tensors, context: Context
+    ) -> None:
+        self._op = operation.op
+        inputs = [None if i is None else tensors[i] for i in operation.inputs]
+        self._outputs = [tensors[i] for i in operation.outputs]
+        self._known = known
+        self._context = context
+        constant = [i is not None and sequence.subgraph.operands[i].data is not None for i in operation.inputs]
+        present = [(at, tensor) for at, tensor in enumerate(inputs) if tensor is not None]
+        self._constants = [(at, tensor) for at, tensor in present if constant[at]]
+        self._varying = [(at, tensor) for at, tensor in present if not constant[at]]
+        declared = [None if tensor is None else tensor.declared for tensor in inputs]
+        results = [tensor.declared for tensor in self._outputs]
+        self._types = RunTypes(operation.op, declared, results, work_of_evaluating, [at for at, _ in self._varying])
+        self._given: list[Array | None] | None = None
+        """The elements of constants, and None for other operands, once the operation has run."""
+        self._fixed = 0
+        """The bytes of constants."""
+        self._function: Any = operation.op.evaluate
+        """Computes plain results from the operands at these places."""
+        self._places = list(range(len(inputs)))
+
+    def __call__(self) -> None:
+        given = self._given
+        arrays = (self._begin() if given is None else given).copy()
+        read = self._fixed
+        for at, tensor in self._varying:
+            arrays[at] = array = _elements(tensor)
+            read += array.nbytes
+        run, context = self._known or self._types(arrays), self._context
+        needed, held = run.nbytes, _bytes_of(self._outputs)
+        require_room(needed)
+        context.hold(needed - held, beside=needed + read)
+        context.spend(run.work)
+        try:
+            if run.is_plain:
+                found = evaluate_plain(self._op, self._function, [arrays[at] for at in self._places], run.types)
+            else:
+                found = evaluate(self._op, arrays, run.types, context)
+        except BaseException:
+            context.hold(held - needed)  # the tensors are unchanged
+            raise
+        for tensor, result in zip(self._outputs, found, strict=True):
+            tensor.assign(result)
+        # Sizes that were unknown before the evaluation are known now.
+        more = _bytes_of(self._outputs) - needed
+        if more:
+            context.hold(more)
+            context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, more))
+
+    def _begin(self) -> list[Array | None]:
+        """Read the constants, and prepare the operation for them."""
+        given: list[Array | None] = [None] * len(self._places)
+        for at, tensor in self._constants:
+            given[at] = array = _elements(tensor)
+            self._fixed += array.nbytes
+        is_whole = len(self._constants) + len(self._varying) == len(given)
+        prepared = None if self._op.prepare is None or not is_whole else self._op.prepare(*given)
+        if prepared is not None:
+            self._function, self._places = prepared, [at for at, _ in self._varying]
+        self._given = given
+        return given
 
 
 def _is_known(types: CallTypes) -> bool:
@@ -241,45 +296,26 @@ def _is_known(types: CallTypes) -> bool:
     return all(t.is_static and (t.dtype is DType.STRING or not t.dtype.is_handle) for t in every)
 
 
-def _types_now(operation: Operation, arrays: Iterable[Array | None], tensors: Tensors) -> CallTypes:
-    inputs = tuple(
-        None if i is None or array is None else _known(tensors[i], array)
-        for i, array in zip(operation.inputs, arrays, strict=True)
-    )
-    results = infer(operation.op, inputs)
-    results_now = (tensors[o] for o in operation.outputs)
-    declared = [tensor.declared if tensor.dynamic else tensor.type for tensor in results_now]
-    outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
-    for type_ in outputs:
-        shapes_ok(type_)
-    return CallTypes(inputs, tuple(outputs))
-
-
 def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context: Context) -> None:
     """`FirstEntries` of a tensor of known shape: nothing needs inferring, and the result is not larger than it."""
     whole = x.array
     found = op.evaluate(whole, count.array)  # reads the count only once
     moved = found.nbytes + whole.nbytes
-    context.hold(found.nbytes - _bytes_of(result), beside=moved)
+    context.hold(found.nbytes - _bytes_of((result,)), beside=moved)
     context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * moved)
     result.assign(found)
 
 
-def _held(tensors: Tensors, operand: int) -> int:
-    """The current bytes of a tensor of unknown size."""
-    return _bytes_of(tensors[operand])
+def _bytes_of(tensors: Iterable[Tensor]) -> int:
+    """The current bytes of those tensors that are of unknown size."""
+    total = 0
+    for tensor in tensors:
+        if tensor.dynamic and (buffer := tensor.buffer) is not None:
+            total += buffer.nbytes if isinstance(buffer, np.ndarray) else tensor.array.nbytes
+    return total
 
 
-def _bytes_of(tensor: Tensor) -> int:
-    return tensor.array.nbytes if tensor.dynamic and tensor.buffer is not None else 0
-
-
-def _elements(tensors: Tensors, operand: int) -> Array:
-    if tensors[operand].buffer is None:
-        raise RuleError(f"tensor {operand} has no elements yet")
-    return _snapshot(tensors[operand])
-
-
-def _known(tensor: Tensor, array: Array) -> TensorType:
-    """The type of an operand in this run, including its elements."""
-    return evolve(tensor.declared, shape=array.shape, ranked=True, data=Constant(array))
+def _elements(tensor: Tensor) -> Array:
+    if tensor.buffer is None:
+        raise RuleError("an operand has no elements yet")
+    return _snapshot(tensor)

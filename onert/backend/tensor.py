@@ -54,9 +54,15 @@ class Tensor:
         """
         if self.dynamic:
             self.buffer = array = array if array.flags.owndata else array.copy()
-            self.type = TensorType(self.declared.dtype, array.shape, self.declared.quantization)
+            self.become(array.shape)
         else:
             self.memory.copy_in(array, self.buffer, self.type)
+
+    def become(self, shape: tuple[int, ...]) -> None:
+        """Give a dynamic tensor the type for this shape."""
+        type_ = self.type
+        if type_.shape != shape or not type_.ranked:
+            self.type = TensorType(self.declared.dtype, shape, self.declared.quantization)
 
 
 class Tensors:

@@ -112,6 +112,9 @@ class Op(Value):
       more than dequantize, `evaluate`, quantize. Called when any operand or result is quantised.
     - `evaluate_in(self, context: Context, types: CallTypes, x: Array, ...)`: instead of `evaluate`, where the meaning
       needs subgraphs or state.
+    - `prepare(self, x: Array | None, ...) -> Callable[..., ...] | None`: optional; `evaluate` as a function of those
+      operands that are None, given all others, or None if nothing is gained. Called once with the operands that are
+      constants, so that tables are not made in every run.
 
     `stored` says that `evaluate` only moves elements, so that quantised elements are moved without dequantising them.
     `shares` says that the only result is the memory of the first operand in another shape. `overwrites` says that the
@@ -133,6 +136,7 @@ class Op(Value):
     evaluate: ClassVar[Callable[..., Any] | None] = None
     evaluate_quantized: ClassVar[Callable[..., Any] | None] = None
     evaluate_in: ClassVar[Callable[..., Any] | None] = None
+    prepare: ClassVar[Callable[..., Callable[..., Any] | None] | None] = None
 
     @classmethod
     def __attrs_init_subclass__(cls) -> None:

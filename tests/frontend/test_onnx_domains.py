@@ -13,7 +13,7 @@ from frontend.onnx_tree_cases import TREES
 from onnx_peer import precise_session
 
 import onert
-from onert.backend import evaluating
+from onert.ir.analysis import run_types
 from onert.runtime.session import Backend
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
@@ -172,7 +172,7 @@ def test_strings_of_known_shapes_are_not_inferred_in_each_run(monkeypatch: pytes
         [onnx.helper.make_node("Gather", ["words", "at"], ["y"])], "g", [places], [result], [words]
     )
     session = onert.InferenceSession(onnx.helper.make_model(graph, ir_version=10).SerializeToString())
-    monkeypatch.setattr(evaluating, "infer", None)
+    monkeypatch.setattr(run_types, "infer", None)
     for at in ([2, 1], [0, 0]):
         (found,) = session.run(None, {"at": np.array(at)})
         assert list(found) == [["a", "bc", "d"][i] for i in at]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,31 @@ def evaluate(
     """
     with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are intended
         results = _evaluate(op, inputs, types, context)
+    return _checked(op, results, types)
+
+
+def is_plain(op: Op, types: CallTypes) -> bool:
+    """Whether the results are those of `op.evaluate` on the arrays as they are."""
+    if op.evaluate_in is not None or op.evaluate is None:
+        return False
+    if _is_quantized(types) and not (op.stored and op.evaluate_quantized is None):
+        return False
+    return op.stored or not any(t is not None and t.dtype in _LOW for t in types.inputs)
+
+
+def evaluate_plain(
+    op: Op, function: Callable[..., Any], inputs: Sequence[Array | None], types: CallTypes
+) -> tuple[Array, ...]:
+    """`evaluate` for types that are plain, by a function that is the operation's `evaluate`, or prepared for some of
+    its operands and called with the others."""
+    if op.stored:  # elements are only moved, and nothing needs to be ignored
+        return _checked(op, _tuple(function(*inputs)), types)
+    with np.errstate(all="ignore"):
+        results = _tuple(function(*inputs))
+    return _checked(op, results, types)
+
+
+def _checked(op: Op, results: tuple[Array, ...], types: CallTypes) -> tuple[Array, ...]:
     for result, declared in zip(results, types.outputs, strict=True):
         if result.dtype != declared.dtype.numpy:
             raise ExecutionError(f"{op.label} returned {result.dtype}, its result is declared {declared.dtype.text}")
@@ -37,14 +63,14 @@ def _evaluate(op: Op, inputs: Sequence[Array | None], types: CallTypes, context:
         return _tuple(op.evaluate_in(context, types, *inputs))
     if op.evaluate is None and op.evaluate_quantized is None:
         raise RuleError(f"{op.label} cannot be evaluated in NumPy")
+    if op.evaluate is not None and is_plain(op, types):
+        return _tuple(op.evaluate(*inputs))
     if _is_quantized(types) and not (op.stored and op.evaluate_quantized is None):
         if op.evaluate_quantized is not None:
             return _tuple(op.evaluate_quantized(types, *inputs))
         return _through_float(op, inputs, types)
     if op.evaluate is None:
         raise RuleError(f"{op.label} is only defined on quantised tensors")
-    if op.stored or not any(t is not None and t.dtype in _LOW for t in types.inputs):
-        return _tuple(op.evaluate(*inputs))
     wide = [
         a.astype(np.float32) if a is not None and t is not None and t.dtype in _LOW else a
         for a, t in zip(inputs, types.inputs, strict=True)

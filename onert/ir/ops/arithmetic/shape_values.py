@@ -38,6 +38,8 @@ def one_integer(x: TensorType, name: str) -> int | None:
 def values(x: Array) -> tuple[int, ...]:
     """The elements of an array of integers, or of objects that are integers or symbolic numbers."""
     elements = x.reshape(-1)
+    if x.dtype.kind in "iu":
+        return tuple(elements.tolist())
     return tuple(elements) if x.dtype == object else tuple(int(v) for v in elements)
 
 

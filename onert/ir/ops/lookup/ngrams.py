@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -68,19 +70,37 @@ class CountGroups(Op):
         return (shapes.num_elements(types.input(0).shape) or 0) * self.longest * (self.skips + 1)
 
     def evaluate(self, x: Array) -> Array:
-        columns = {group: at for at, group in enumerate(self._groups())}
-        rows = x.reshape(1, -1) if x.ndim == 1 else x
-        counts = np.zeros((len(rows), max(self.columns, default=-1) + 1), np.float32)
-        for row, out in zip(rows, counts, strict=True):
-            words: list[int | str] = [text(w) for w in row] if x.dtype.hasobject else [int(w) for w in row]
-            for size in range(self.shortest, self.longest + 1):
-                for gap in range(1, (self.skips if size > 1 else 0) + 2):
-                    for first in range(len(words) - (size - 1) * gap):
-                        at = columns.get(tuple(words[first : first + (size - 1) * gap + 1 : gap]))
-                        if at is not None:
-                            out[self.columns[at]] += 1
-        weights = np.ones(counts.shape[1], np.float32)
+        return self._counting()(x)
+
+    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
+        return self._counting() if x is None else None
+
+    def _counting(self) -> Callable[[Array], Array]:
+        groups = self._groups()
+        columns = dict(zip(groups, self.columns, strict=True))  # of equal groups the last counts
+        single = {group[0]: column for group, column in columns.items() if len(group) == 1}
+        width = max(self.columns, default=-1) + 1
+        weights = np.ones(width, np.float32)
         if self.weights and self.weighting is not Weighting.TF:
             weights[list(self.columns)] = self.weights
-        found = counts if self.weighting is not Weighting.IDF else (counts > 0).astype(np.float32)
-        return (found * weights).reshape(*x.shape[:-1], counts.shape[1])
+
+        def counted(words: list[Any]) -> list[int]:
+            """The columns of the groups in a row, one for each time that a group occurs."""
+            found: list[int | None] = []
+            for size in range(self.shortest, self.longest + 1):
+                if size == 1:
+                    found += map(single.get, words)
+                    continue
+                for gap in range(1, self.skips + 2):
+                    found += map(columns.get, zip(*(words[at * gap :] for at in range(size)), strict=False))
+            return [column for column in found if column is not None]
+
+        def evaluate(x: Array) -> Array:
+            rows = x.reshape(1, -1) if x.ndim == 1 else x
+            counts = np.zeros((len(rows), width), np.float32)
+            for row, out in zip(rows.tolist(), counts, strict=True):
+                np.add.at(out, counted(list(map(text, row)) if x.dtype.hasobject else row), 1)
+            found = counts if self.weighting is not Weighting.IDF else (counts > 0).astype(np.float32)
+            return (found * weights).reshape(*x.shape[:-1], width)
+
+        return evaluate

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -37,19 +38,58 @@ class LookUp(Op):
         return (shapes.num_elements(types.input(0).shape) or 0) // 8
 
     def evaluate(self, x: Array, keys: Array, values: Array, other: Array) -> Array:
-        flat = x.reshape(-1)
-        elements = flat.tolist()
-        if str in set(map(type, elements)):
-            elements = list(map(_key, elements))
-        places = {_key(key): at for at, key in enumerate(keys.tolist())}
-        found = np.fromiter(map(places.get, elements, repeat(len(keys))), np.intp, len(elements))
-        if elements and isinstance(elements[0], float):
-            found[flat != flat] = places.get("nan", len(keys))
-        out: Array = np.concatenate([values, other.reshape(-1)[:1]])[found]
+        return _table(keys, values, other)(x)
+
+    def prepare(
+        self, x: Array | None, keys: Array | None, values: Array | None, other: Array | None
+    ) -> Callable[[Array], Array] | None:
+        if x is not None or keys is None or values is None or other is None:
+            return None
+        return _table(keys, values, other)
+
+
+def _table(keys: Array, values: Array, other: Array) -> Callable[[Array], Array]:
+    found = _Table(zip(map(_key, keys.tolist()), values.tolist(), strict=True))
+    found.otherwise = other.reshape(-1).tolist()[0]
+    if keys.dtype.hasobject:  # elements may be texts, too
+        found |= {key.decode(): value for key, value in found.items() if isinstance(key, bytes) and _is_text(key)}
+    of_nan = found[_NAN]
+
+    def evaluate(x: Array) -> Array:
+        results = map(found.__getitem__, x.reshape(-1).tolist())
+        if values.dtype.hasobject:
+            out: Array = np.array(list(results), object)
+        else:
+            out = np.fromiter(results, values.dtype, x.size)
+        if x.dtype.kind == "f":
+            flat = x.reshape(-1)
+            out[flat != flat] = of_nan
         return out.reshape(x.shape)
+
+    return evaluate
+
+
+class _Table(dict[Any, Any]):
+    """Values by key, and a value for all other keys."""
+
+    otherwise: Any = None
+
+    def __missing__(self, key: object) -> Any:
+        return self.otherwise
+
+
+_NAN = "nan"
 
 
 def _key(element: object) -> object:
     if isinstance(element, str):
         return element.encode()
-    return "nan" if isinstance(element, float) and element != element else element
+    return _NAN if isinstance(element, float) and element != element else element
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
