@@ -14,7 +14,7 @@ from onert.backend.kernel import Redirect, Redirects, together
 from onert.backend.registry import OWN
 from onert.exec.atomic import at_once
 from onert.exec.journal import undo
-from onert.ir import Array, Context, DType, ExecutionError, StateUpdate, TensorType
+from onert.ir import Array, Context, DType, ExecutionError, StateUpdate
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
@@ -167,9 +167,9 @@ class Frame:
         """Set the buffer of a tensor to `array`, whose type is the tensor's."""
         tensor = self._tensors[operand]
         if tensor.dynamic and array is not None:
-            tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
+            tensor.become(array.shape)
         if tensor.buffer is not array:
-            if not tensor.declared.dtype.is_handle:  # kernels read arrays of objects when they run
+            if not tensor.dynamic:  # kernels look for the buffer of a dynamic tensor when they run
                 self._moved()  # first: an interrupt after this costs only another binding
             self._lay(operand, array)
 
@@ -262,9 +262,9 @@ class Frame:
         for operand, array in zip(wanted, inputs, strict=True):
             tensor = self._tensors[operand]
             declared = tensor.declared
-            if array.dtype != declared.dtype.numpy or (
-                declared.ranked and not shapes.compatible(array.shape, declared.shape)
-            ):
+            shape = array.shape
+            fits = shape == declared.shape or not declared.ranked or shapes.compatible(shape, declared.shape)
+            if array.dtype != declared.dtype.numpy or not fits:
                 raise ExecutionError(
                     f"subgraph {self._name()}, {self.routine.subgraph.label(operand)} is given {array.dtype}"
                     f"{shapes.text(array.shape)}, expected {declared}"
@@ -274,7 +274,7 @@ class Frame:
                 continue
             if tensor.buffer is None:
                 self.place(operand, empty(declared))
-            np.copyto(tensor.array, array)
+            tensor.array[...] = array  # faster than `copyto`
 
     def take(self) -> tuple[Array, ...]:
         """The results of a call; the caller owns the arrays."""

@@ -141,6 +141,9 @@ class While(Op):
 
 def _unchanged(before: Sequence[Array], after: Sequence[Array]) -> bool:
     """Whether all elements are bitwise equal; the smallest arrays, which are most likely to differ, come first."""
+    for a, b in zip(before, after, strict=True):  # a counter usually decides
+        if a.size == 1 and a.dtype != object and a.tobytes() != b.tobytes():
+            return False
     pairs = sorted(zip(before, after, strict=True), key=lambda pair: pair[0].nbytes)
     return all(
         a.shape == b.shape
