@@ -184,15 +184,11 @@ class Setup(ByIdentity):
         stay bound although each call brings other arrays."""
         run_inputs: list[Input] = []
         for position, array in sorted(arrays.items()):
-            operand = self.input(position)
             self.copied.pop(position, None)
-            if array.dtype == object:
-                self.frame.place(operand, array)
-            else:
-                name = self.fit.inputs[position].name
-                run_inputs.append(self.lent(name, position, array) or self._copied(name, position, array))
+            name = self.fit.inputs[position].name
+            run_inputs.append(self.lent(name, position, array) or self._copied(name, position, array))
             self.given.add(position)
-        self.set_run_inputs(run_inputs if len(run_inputs) == len(arrays) else ())
+        self.set_run_inputs(run_inputs)
 
     def set_run_inputs(self, run_inputs: Sequence[Input]) -> None:
         """Note the inputs that `run` has set."""
@@ -200,11 +196,14 @@ class Setup(ByIdentity):
         self.run_inputs = run_inputs
 
     def lent(self, name: str, position: int, array: Array) -> Input | None:
-        """An input used in place. None if it should be copied: because it is small or not contiguous, because runs
-        write to its memory, or because kernels would be bound again."""
+        """An input used in place, as strings always are. None if it should be copied: because it is small or not
+        contiguous, because runs write to its memory, or because kernels would be bound again."""
+        operand, frame = self.input(position), self.frame
+        if array.dtype.hasobject:
+            frame.place(operand, array)
+            return name, operand, array, position
         if array.nbytes < _IN_PLACE or position in self.own_inputs or not is_in_place(array):
             return None
-        operand, frame = self.input(position), self.frame
         if frame.bound is not None and not frame.redirects(operand):
             return None
         if not self._is_set_apart(operand, array, elements=False):
@@ -234,6 +233,9 @@ class Setup(ByIdentity):
 
     def _again(self, found: Input, array: Array) -> Input:
         name, operand, mine, position = found
+        if array.dtype.hasobject:
+            self.frame.place(operand, array)
+            return name, operand, array, position
         if position >= 0:
             if array is mine and self.frame.tensors[operand].buffer is array:
                 return found  # set apart already

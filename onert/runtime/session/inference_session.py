@@ -28,7 +28,7 @@ from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
 from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
 from .seeds import seeded
-from .values import ModelMetadata, NodeArg, OrtValue, given, maps, node_argument, row, taken
+from .values import ModelMetadata, NodeArg, OrtValue, encoded, given, maps, node_argument, row, taken
 
 MOST_AT_A_TIME = 4
 """The most concurrent runs of one session's `run_async`; others wait."""
@@ -78,8 +78,11 @@ class InferenceSession:
         self._outputs = {end.name: end for end in ends.outputs}
         self._all_outputs = tuple(self._outputs)
         self._interface = ends
-        self._plain = {end.name: plain for end in ends.inputs if (plain := self._plain_type(end)) is not None}
+        known = {end.name: plain for end in ends.inputs if (plain := self._plain_type(end)) is not None}
+        self._plain = {name: plain for name, plain in known.items() if not plain[0].hasobject}
         """For each input that takes arrays as they are: its element type, rank, and fixed dimensions by axis."""
+        self._texts = {name: plain for name, plain in known.items() if plain[0].hasobject}
+        """The same for strings, which are encoded."""
 
     def _fixed(self) -> dict[int | str, tuple[int, ...]]:
         """The shapes of inputs whose open dimensions are all fixed by name."""
@@ -207,7 +210,7 @@ class InferenceSession:
         type_ = end.type
         if type_ is None or type_.kind != "tensor" or type_.shape is None or end.name in self._interface.columns:
             return None
-        if type_.dtype is None or type_.dtype.is_handle:
+        if type_.dtype is None or (type_.dtype.is_handle and type_.dtype is not DType.STRING):
             return None
         shape = type_.shape
         axes = [axis for axis, size in enumerate(shape) if isinstance(size, int)]
@@ -224,6 +227,8 @@ class InferenceSession:
         """An input as an execution accepts it. Raises ArgumentError if its element type or shape is wrong."""
         if _fits(value, self._plain.get(name)):
             return value
+        if _fits(value, self._texts.get(name)):
+            return encoded(value)
         if name not in self._inputs:
             raise InvalidArgument(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type

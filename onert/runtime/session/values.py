@@ -191,9 +191,17 @@ def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
         plain = isinstance(value, list | tuple | int | float)  # ONNX Runtime converts these
         array = np.asarray(value, dtype.numpy if plain else None)
         return array.astype(dtype.numpy) if array.dtype.name in _FEW_BITS else array
-    array = np.asarray(value, object) if not isinstance(value, np.ndarray) else value
-    found = np.empty(array.size, object)
-    found[:] = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
+    return encoded(np.asarray(value, object) if not isinstance(value, np.ndarray) else value)
+
+
+def encoded(array: Array) -> Array:
+    """Strings as an execution accepts them."""
+    found: Array = np.empty(array.size, object)
+    given = array.reshape(-1).tolist()
+    try:
+        found[:] = list(map(str.encode, given))
+    except TypeError:  # some are bytes already
+        found[:] = [v.encode() if isinstance(v, str) else v for v in given]
     return found.reshape(array.shape)
 
 
@@ -209,8 +217,14 @@ def row(value: Any, columns: Columns, type_: ValueType) -> Array:
 
 def maps(array: Array, columns: Columns) -> list[dict[Any, Any]]:
     """A dictionary for each row of a tensor that represents maps."""
-    keys = columns.keys or range(array.shape[-1])
-    return [dict(zip(keys, row_, strict=True)) for row_ in array.tolist()]
+    keys, rows = columns.keys or range(array.shape[-1]), array.tolist()
+    if len(keys) == array.shape[-1] == 2:  # most classifiers have two or three labels: a third of the time
+        a, b = keys
+        return [{a: x, b: y} for x, y in rows]
+    if len(keys) == array.shape[-1] == 3:
+        a, b, c = keys
+        return [{a: x, b: y, c: z} for x, y, z in rows]
+    return [dict(zip(keys, row_, strict=True)) for row_ in rows]
 
 
 _FEW_BITS = frozenset({"int2", "uint2", "int4", "uint4"})
