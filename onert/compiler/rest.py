@@ -60,7 +60,8 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     """
     graph, model = entry.subgraph, entry.model
     called = {i for each in model.subgraphs for operation in each.operations for i in operation.op.subgraphs}
-    if entry.index in called or any(_is_open(prepared, i) for i in prepared.inputs):
+    given_later = [i for i in prepared.inputs if prepared.type(i).dtype is DType.STRING or _is_open(prepared, i)]
+    if entry.index in called or not all(prepared.type(i).is_static for i in given_later):
         return None
     if not any(_follows(prepared, operation) for operation in prepared.operations):
         return None

@@ -65,7 +65,7 @@ class _Kept:
         """Whether the model leaves all of these dimensions open, so that arrays determine them."""
         self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
         graph = frame.routine.subgraph
-        tensors = [frame.roomy[operand] for operand in graph.inputs]
+        tensors = [frame.roomy.get(operand) for operand in graph.inputs]  # strings have no memory there
         self._named = tuple(zip([info.name for info in base.inputs], graph.inputs, tensors, strict=True))
         self._all = range(len(tensors))
         self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
@@ -136,6 +136,7 @@ class _Kept:
             if lent is not None:
                 run_inputs.append(lent)
                 continue
+            assert tensor is not None  # strings are always lent
             mine = tensor.view
             mine[...] = array
             if not tensor.is_own:

@@ -355,20 +355,6 @@ def test_state_is_updated_by_what_follows_a_size_unless_the_run_fails() -> None:
     assert "Rest" in {type(operation.op).__name__ for operation in program.main.subgraph.operations}
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_graph_with_any_number_of_strings_is_cut_behind_them(count: int) -> None:
-    """Their places in a table have a size known only to a run, and so has what is looked up with these."""
-    text = """<ir_version: 9, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (string[n,1] x) => (float[n,3] y)
-    <int64[1] second = {1}> {
-      hot = ai.onnx.ml.OneHotEncoder <cats_strings = ["a", "b", "c"], zeros = 1> (x)
-      y = ReduceSum <keepdims = 0> (hot, second)
-    }"""
-    content = onnx_parser.parse_model(text).SerializeToString()
-    x = np.array([["c"], ["a"], ["z"]][:count])
-    (theirs,) = onnxruntime.InferenceSession(content).run(None, {"x": x})
-    np.testing.assert_array_equal(InferenceSession(content).run(None, {"x": x})[0], theirs)
-
-
 def test_a_tflite_model_gives_the_results_of_litert() -> None:
     model = Model()
     graph = model.graph()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onert.backend import HOST, Backend, FollowingKernel, Program, Stretch, StretchedKernel
-from onert.ir import TensorType
+from onert.ir import DType, TensorType
 from onert.ir.symbolic.instructions import NoInstructionError, instructions
 from onert.ir.symbolic.trace import Symbolic, Trace, largest
 
@@ -46,7 +46,8 @@ def stretch(
         return None
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     visible = dict.fromkeys((*ports, *(i for i, root in routine.roots.items() if root in ports)))
-    if any(graph.operands[i].is_constant for i in visible) or any(graph.type(i).dtype.is_handle for i in graph.inputs):
+    handles = {graph.type(i).dtype for i in graph.inputs if graph.type(i).dtype.is_handle}
+    if any(graph.operands[i].is_constant for i in visible) or handles - {DType.STRING}:
         return None
     visible |= dict.fromkeys(i for kernel in kernels for i in kernel.shaped if not graph.operands[i].is_constant)
     types = {i: graph.operands[i].known for i in visible}
