@@ -321,7 +321,8 @@ class Execution:
     def run(self, inputs: Inputs = (), *, timeout: float | None = None) -> dict[str, Array]:
         """Set inputs by name or in order, run once (`execute`), and return all outputs by name as new arrays.
 
-        Inputs of 256 KiB and more are used in place, like those of `set_input`.
+        Inputs of a megabyte and more, and of 128 KiB if a run reads each element only once, are used in place, like
+        those of `set_input`.
         """
         self._idle()
         setup = self._runner.setup

@@ -12,6 +12,7 @@ from attrs import Factory, define, field, frozen
 from onert.backend import Program, Tensor, TensorInfo
 from onert.exec.frames.buffers import fresh, lent
 from onert.exec.frames.frame import Frame
+from onert.exec.frames.reading import is_read_once
 from onert.ir import Array
 from onert.ir.value import ByIdentity
 
@@ -19,10 +20,11 @@ from .arguments import Input, copied, is_in_place
 from .context import Instance
 from .memory_overlap import is_same, require_apart
 
-_COPIED, _LARGE, _IN_PLACE = 1 << 16, 1 << 18, 1 << 18
+_COPIED, _LARGE, _IN_PLACE, _READ_ONCE = 1 << 16, 1 << 18, 1 << 20, 1 << 17
 """The size in bytes up to which `set_input` makes runs copy an input instead of using it in place: a few microseconds.
 The size from which `run` returns an output's memory, which another array replaces before the next run, instead of a
-copy. And that from which it uses inputs in place.
+copy. And that from which it uses inputs in place: a copy of a smaller one is in the processor's second-level cache when
+it is read, so making it costs nothing, unless a run reads it only once, which has a size of its own.
 """
 
 
@@ -91,6 +93,8 @@ class Setup(ByIdentity):
     kept_outputs: set[int] = Factory(set)
     _ends: Sequence[tuple[str, Tensor, TensorInfo]] = field(default=(), init=False)
     """The name, the tensor and the description of each output."""
+    _read_once: dict[int, bool] = field(factory=dict, init=False)
+    """Whether a run reads an input, by position, only once."""
     _has_lent: bool = field(default=False, init=False)
     """Whether `run_inputs` has arrays used in place."""
     _may_be_large: bool = field(default=False, init=False)
@@ -202,7 +206,7 @@ class Setup(ByIdentity):
         if array.dtype.hasobject:
             frame.place(operand, array)
             return name, operand, array, position
-        if array.nbytes < _IN_PLACE or position in self.own_inputs or not is_in_place(array):
+        if self._is_little(position, array.nbytes) or position in self.own_inputs or not is_in_place(array):
             return None
         if frame.bound is not None and not frame.redirects(operand):
             return None
@@ -211,6 +215,15 @@ class Setup(ByIdentity):
         if not frame.redirect(operand, array):
             frame.place(operand, array)
         return name, operand, array, position
+
+    def _is_little(self, position: int, nbytes: int) -> bool:
+        """Whether a copy of an input of this size is faster than its use in place."""
+        if nbytes >= _IN_PLACE or nbytes < _READ_ONCE:
+            return nbytes < _IN_PLACE
+        once = self._read_once.get(position)
+        if once is None:
+            once = self._read_once[position] = is_read_once(self.frame.routine, self.input(position))
+        return not once
 
     def _copied(self, name: str, position: int, array: Array) -> Input:
         """An input copied to the execution's own buffer."""
