@@ -121,7 +121,7 @@ NATIVE = {
 STAYS: dict[str, tuple[str, ...]] = {
     "strings": (
         *("MurmurHash3", "RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram", "Tokenize"),
-        *("LshProjection", "ImageDecoder"),
+        *("LshProjection", "ImageDecoder", "ReadNumbers", "SpellNumbers"),
     ),
     "hash tables": ("HashTable", "HashTableFind", "HashTableImport", "HashTableSize", "HashtableLookup"),
     "lists that grow as a model runs": (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.ir import Array
+from onert.ir import Array, DType
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.lookup.murmur import MurmurHash3
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
+from onert.ir.ops.lookup.spelling import ReadNumbers, SpellNumbers
 from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.lookup.trees import Aggregation, TreeEnsemble
@@ -63,6 +64,27 @@ CASES: list[Case] = [
         (np.int64([[0, -1], [1 << 40, 7]]),),
         (np.int32([[-1670924195, -939490007], [-1596767687, 1293116811]]),),
     ),
+    Case(
+        "floats written with eight digits",
+        SpellNumbers(),
+        (np.float32([[0, -0.0, 1.5, 1 / 3], [1e10, np.nan, np.inf, -np.inf]]),),
+        (_grid((b"0", b"-0", b"1.5", b"0.33333334"), (b"1e+10", b"NaN", b"INF", b"-INF")),),
+    ),
+    Case("integers written", SpellNumbers(), (np.int64([-5, 1 << 62]),), (_texts(b"-5", b"4611686018427387904"),)),
+    Case("booleans written", SpellNumbers(), (np.array([True, False]),), (_texts(b"1", b"0"),)),
+    Case(
+        "floats read",
+        ReadNumbers(DType.FLOAT32),
+        (_texts(b" 1.5x", b"-1e5", b"0x10", b"Infinity", b"-.5", b"1_0"),),
+        (np.float32([1.5, -1e5, 16, np.inf, -0.5, 1]),),
+    ),
+    Case(
+        "integers read, which wrap",
+        ReadNumbers(DType.UINT8),
+        (_texts(b"300", b"-7", b"1.9"),),
+        (np.uint8([44, 249, 1]),),
+    ),
+    Case("booleans read", ReadNumbers(DType.BOOL), (_texts(b"2", b"0"),), (np.array([True, False]),)),
     Case(
         "words behind words",
         StringConcat(),

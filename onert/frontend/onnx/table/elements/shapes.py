@@ -32,6 +32,7 @@ from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Tile
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.lookup.spelling import ReadNumbers, SpellNumbers
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 
@@ -57,6 +58,11 @@ def _constant(node: Node) -> int:
 
 
 def _converted(node: Node, to: DType) -> int:
+    given = node.type(0).dtype
+    if to is DType.STRING:
+        return node.input(0) if given is DType.STRING else node.draft.add(SpellNumbers(), node.input(0))
+    if given is DType.STRING:
+        return node.draft.add(ReadNumbers(to), node.input(0))
     saturate, rounding = node.flag("saturate", default=True), node.text("round_mode", "up")
     return convert(node.draft, node.input(0), to, saturate=saturate, rounding=rounding)
 
