@@ -153,6 +153,32 @@ def folded(
     ]
 
 
+def require_known_sizes(subgraph: Subgraph, readers: Iterable[Operation], constants: Iterable[Operation]) -> None:
+    """Raise OneLengthError if one of the `readers` has results of unknown size only because it reads one of the
+    `constants` from `folded`: a program for one length knows these sizes, and native code needs them.
+    """
+    computed = {each.outputs[0]: each.op.elements for each in constants if isinstance(each.op, PerLength)}
+    for operation in readers:
+        if computed.keys().isdisjoint(operation.used) or all(subgraph.type(o).is_static for o in operation.outputs):
+            continue
+        inputs = tuple(None if i is None else _known_at_first(subgraph, i, computed.get(i)) for i in operation.inputs)
+        found = infer(operation.op, inputs)
+        if found is not None and all(type_.is_static for type_ in found):
+            raise OneLengthError(f"the sizes of {operation} have to be computed for each length separately")
+
+
+def _known_at_first(subgraph: Subgraph, operand: int, computed: object) -> TensorType:
+    """The type of an operand for the lengths that a trace begins with, with the elements that it has for these."""
+    type_, data = _at_first(subgraph.type(operand)), subgraph.operands[operand].data
+    if isinstance(computed, Computed):
+        array = computed.function(*map(hint, computed.numbers))
+    elif data is not None and data.is_symbolic:
+        array = np.array([hint(x) for x in data.array.reshape(-1).tolist()], type_.dtype.numpy)
+    else:
+        return type_.with_data(data)
+    return type_.with_data(Constant(array.reshape(static(type_.shape))))
+
+
 def _elements(type_: TensorType, numbers: list[Any]) -> _Elements:
     """A constant with symbolic elements, which are added to the numbers."""
     assert type_.data is not None

@@ -51,7 +51,7 @@ from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import is_symbolic
 
 from .edit import Edit
-from .per_length import at_first, folded
+from .per_length import at_first, folded, require_known_sizes
 from .shape_arithmetic import EXACT
 from .tabled import (
     MOST_BYTES,
@@ -143,7 +143,7 @@ class Tables:
         each length, if a remaining operation needs their results."""
         own = {operand for operand in self._inexact if self._root(operand) == operand}  # integers, computed as they are
         replaced = {at for operand, at in (self._inexact | self._unknown).items() if operand not in own}
-        remaining = (operation for at, operation in enumerate(self._subgraph.operations) if at not in replaced)
+        remaining = [operation for at, operation in enumerate(self._subgraph.operations) if at not in replaced]
         needed = {i for operation in remaining for i in operation.used} | set(self._subgraph.kept)
         needed |= {root for i in needed & self._inexact.keys() if (root := self._root(i)) is not None}
         made: dict[int, list[Operation]] = {at: [] for at in replaced}
@@ -151,7 +151,9 @@ class Tables:
             if operand in needed and at in replaced:
                 made[at] += self._gathered(edit, operand)
         unknown = [operand for operand in self._unknown if operand in needed]
-        for operation in folded(self._subgraph, unknown, self._producers):
+        constants = folded(self._subgraph, unknown, self._producers)
+        require_known_sizes(self._subgraph, remaining, constants)
+        for operation in constants:
             made[self._unknown[operation.outputs[0]]].append(operation)
         for at, operations in made.items():
             edit.replace(at, *operations)
