@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from onert.ir import Array
 from onert.ir.ops.arithmetic.window import Padding
@@ -47,13 +48,22 @@ def test_taps_are_skipped_if_many_are_outside_the_image(plane: Plane, skipped: b
         assert len(plane.term_fractions) == MOST_ROWS
 
 
-def test_dynamic_sizes_skip_no_taps_and_add_no_conditions() -> None:
-    trace = Trace([6], [24])
+@pytest.mark.parametrize(("rate", "skipped"), [(1, False), (2, False), (8, True), (40, True)])
+def test_dynamic_sizes_skip_taps_of_dilated_windows_and_add_no_conditions(rate: int, skipped: bool) -> None:
+    trace = Trace([33], [132])
     (length,) = trace.lengths
-    half = (length - 1) // 2 + 1
-    for size, out in (((length, 9), (half, 4)), ((9, length), (4, half)), ((length, length), (half, half))):
-        assert Plane(1, size, 32, out, (3, 3), (2, 2), (1, 1), (0, 0)).term_fractions == ()
+    for size in ((length, 33), (33, length), (length, length)):
+        plane = Plane(1, size, 32, size, (3, 3), (1, 1), (rate, rate), (rate, rate))
+        assert bool(plane.skipped_fractions) is skipped
+        assert plane.term_fractions == ()  # other algorithms round differently
     assert not trace.conditions
+
+
+def test_the_fractions_of_dynamic_sizes_are_those_of_the_first_lengths() -> None:
+    (length,) = Trace([33], [132]).lengths
+    plane = geometry(33, 24)
+    dynamic = evolve(plane, size=(length, length), out=(length, length))
+    assert dynamic.skipped_fractions == plane.skipped_fractions == plane.term_fractions
 
 
 def test_single_outputs_use_the_taps_inside_the_image() -> None:

@@ -17,7 +17,7 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.sizes import are_same
-from onert.ir.symbolic.trace import is_symbolic, largest
+from onert.ir.symbolic.trace import hint, is_symbolic, largest
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand
@@ -39,8 +39,9 @@ MOST_PATCH_BYTES = 16
 TYPICAL_ROWS, MOST_ROWS = 8, 14
 """Rows of a register tile."""
 
-SKIPPED = 3 / 4
-"""Padding taps are skipped if tiles meet at most this fraction of the windows' elements; otherwise it does not pay."""
+SKIPPED, SKIPPED_IF_OPEN = 3 / 4, 0.95
+"""Padding taps are skipped if tiles meet at most this fraction of the windows' elements; otherwise it does not pay. The
+second one is for sizes that are known only at run time, and may be a fraction of the initial ones."""
 
 _FEW_OFFSETS = 256
 """Offset tables up to this size are set element by element if they depend on lengths."""
@@ -102,10 +103,30 @@ class Plane(Value):
         """The fractions of the windows' elements that tiles of 1, 2, ... adjacent outputs meet inside the image, if
         skipping the others pays; empty if it does not, or if sizes are symbolic.
         """
-        spaces = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
-        if any(map(is_symbolic, chain(*spaces))) or not self.padded:  # querying margins would fix a length
+        if self._is_open or not self.padded:  # querying margins would fix a length
             return ()
-        return _term_fractions(*zip(*spaces, strict=True))
+        return _term_fractions(*zip(*self._spaces, strict=True), SKIPPED)
+
+    @property
+    def skipped_fractions(self) -> tuple[float, ...]:
+        """`term_fractions`; for symbolic sizes and dilated windows those of the initial lengths.
+
+        They may decide whether elements are skipped, which changes no result, but not between algorithms. Skipping then
+        pays if it may for shorter lengths.
+        """
+        if not self._is_open:
+            return self.term_fractions
+        if max(self.dilation) == 1:
+            return ()
+        return _term_fractions(*zip(*(tuple(map(hint, each)) for each in self._spaces), strict=True), SKIPPED_IF_OPEN)
+
+    @property
+    def _spaces(self) -> tuple[tuple[int, int], ...]:
+        return (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
+
+    @property
+    def _is_open(self) -> bool:
+        return any(map(is_symbolic, chain(*self._spaces)))
 
     @property
     def rows(self) -> int:
@@ -134,8 +155,9 @@ class Plane(Value):
 
 
 @lru_cache(256)
-def _term_fractions(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
-    """`Plane.term_fractions`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes."""
+def _term_fractions(down: tuple[int, ...], across: tuple[int, ...], most: float) -> tuple[float, ...]:
+    """`Plane.term_fractions`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes;
+    empty if tiles meet more than `most` of the elements."""
 
     def meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
         found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)
@@ -147,7 +169,7 @@ def _term_fractions(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[flo
         """The fraction that tiles of this many rows meet, averaged over where they begin."""
         return lines * sum(min(length + rows - 1, across[1]) for length in lengths) / (across[1] * across[2])
 
-    return tuple(map(part, range(1, MOST_ROWS + 1))) if part(TYPICAL_ROWS) <= SKIPPED else ()
+    return tuple(map(part, range(1, MOST_ROWS + 1))) if part(TYPICAL_ROWS) <= most else ()
 
 
 def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:

@@ -184,7 +184,8 @@ def convolve_constant(
         filters = present(filters)
     code = (geometry.pointwise, after.parameterized(geometry.taps * c).epilogue, holes or infinite)
     taps, apart = filters.transpose(1, 2, 3, 0).reshape(-1, c, n), geometry.stride[1] * geometry.channels * 4
-    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart, term_fractions=geometry.term_fractions)
+    fractions = geometry.skipped_fractions
+    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart, term_fractions=fractions)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     _convolve(lowering, windows, c, found, holes or infinite)
 
@@ -249,7 +250,7 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
         windows, made = rounded_windows(lowering, windows, c)
         touched, c = (made,), windows.geometry.channels
     padding = partial(lowering.constant, np.zeros(c, np.float32))
-    skips = bool(windows.geometry.term_fractions)
+    skips = bool(windows.geometry.skipped_fractions)
     rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact, skips=skips)
     slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
     algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
