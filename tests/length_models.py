@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 from length_counts import COUNTS
 from length_integers import averaged, bytes_, resized
+from length_pictures import PICTURES
 from length_positions import POSITIONS
 
 from onert.ir import DType, Package, Subgraphs, TensorType
@@ -369,6 +370,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
+    *PICTURES,
     *POSITIONS,
     *COUNTS,
     ("grid", _grid, lambda n: [(n, 3)]),

@@ -130,10 +130,18 @@ def _near(axis: _Axis, isa: Isa) -> bool:
     lanes = isa.f32
     if not (isa.rounds and lanes == _PICKED) or axis.after < lanes:
         return False
+    if is_symbolic(axis.before) or is_symbolic(axis.after):
+        return _grows(axis)
     places = _places(axis.op, axis.at, axis.before, axis.after)
     starts = np.minimum(np.arange(0, axis.after, lanes), axis.after - lanes)
     reach = places[starts[:, None] + np.arange(lanes)] - places[starts, :1, None]
     return bool((reach >= 0).all() and (reach < 2 * lanes).all())
+
+
+def _grows(axis: _Axis) -> bool:
+    """Whether adjacent outputs are at most one input apart, for all lengths for which this holds."""
+    scales = axis.op.scales if isinstance(axis.op, Interpolate) else None
+    return axis.after >= axis.before and (scales is None or scales[axis.at] >= 1)
 
 
 def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
@@ -148,7 +156,7 @@ def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> N
         slots |= {"in_h": first.before, "in_w": last.before, "out_h": first.after, "out_w": last.after}
         slots |= {"y_places": first.table(lowering, _places), "y_shares": first.table(lowering, _shares)}
         count = math.prod(shape[: first.axis]) * first.after
-        if not any(map(is_symbolic, (channels, last.before, last.after))) and channels == 1:
+        if not is_symbolic(channels) and channels == 1:
             room = resize.planes_room(last.before, lowering.isa.f32)
             (own,) = lowering.scratch(room * lowering.callers)
             slots |= {"x_places": last.table(lowering, _sides), "x_shares": last.table(lowering, _shares_of_sides)}
