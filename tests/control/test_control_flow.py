@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from counters import first_value, resource_sum
 
 import onert
+from onert.backend import Step
+from onert.exec.frames.frame import Frame
 from onert.ir import DType, ExecutionError, Op, Package, Quantization, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call, If, While
@@ -94,6 +98,20 @@ def test_a_tensor_may_grow_in_a_loop() -> None:
     for start, length in ((0, 8), (2, 2), (3, 1), (0, 8)):
         found = list(execution.run([np.int32(start), np.array([5], np.float32)]).values())
         assert found[1].tolist() == [5.0] * length
+
+
+def test_a_loop_over_tensors_of_unknown_size_binds_its_kernels_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound, bind = list[Step](), Frame._bind
+
+    def counting(frame: Frame, step: Step) -> Callable[[], None]:
+        bound.append(step)
+        return bind(frame, step)
+
+    monkeypatch.setattr(Frame, "_bind", counting)
+    execution = _execution(*_growing())
+    for start in (0, 1, 2):
+        execution.run([np.int32(start), np.array([5], np.float32)])
+    assert sum(step.sequence.subgraph.name == "body" for step in bound) == len(execution.program.routines[2].steps)
 
 
 def test_branches_may_be_nested_and_contain_calls() -> None:

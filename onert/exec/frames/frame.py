@@ -169,9 +169,15 @@ class Frame:
         if tensor.dynamic and array is not None:
             tensor.become(array.shape)
         if tensor.buffer is not array:
-            if not tensor.dynamic:  # kernels look for the buffer of a dynamic tensor when they run
+            if not self._is_looked_up(operand):
                 self._moved()  # first: an interrupt after this costs only another binding
             self._lay(operand, array)
+
+    def _is_looked_up(self, operand: int) -> bool:
+        """Whether kernels look for a tensor's buffer when they run, and nothing else depends on it."""
+        tensor = self._tensors[operand]
+        alone = operand not in self._followers and not self.routine.subgraph.state
+        return tensor.declared.dtype.is_handle or (tensor.dynamic and alone)
 
     put = place
     """Set an input to `array`, whose elements do not change until it is put again."""
