@@ -15,6 +15,7 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 ONE = TensorType(DType.INT32, ())
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
@@ -101,3 +102,45 @@ def by_constant(op: Op, value: int) -> Subgraph:
     """x op value."""
     b = Builder()
     return b.subgraph([b.add(op, b.input(ONE, "x"), b.constant(np.int32(value)))])
+
+
+def search(limit: int) -> tuple[Subgraph, ...]:
+    """i = 0; while i < limit: found = (i == wanted); i += 1; if found: break. The results are i and found."""
+    flag = TensorType(DType.BOOL, ())
+    types = (ONE, flag, ONE)
+    top = Builder()
+    wanted = top.input(ONE, "wanted")
+    start, no = top.constant(np.int32(0)), top.constant(np.bool_(False))
+    i, found, _ = top.add_many(While(1, 2, types), start, no, wanted)
+    condition = Builder("condition")
+    given = [condition.input(t) for t in types]
+    goes_on = condition.add(LESS, given[0], condition.constant(np.int32(limit)))
+    condition_graph = condition.subgraph([condition.add(If(3, 4, (flag,)), goes_on, given[1])])
+    body = Builder("body")
+    given = [body.input(t) for t in types]
+    equal = body.add(Comparison(ComparisonKind.EQUAL), given[0], given[2])
+    body_graph = body.subgraph([one_more(body, given[0]), equal, given[2]])
+    opposite, never = Builder("opposite"), Builder("never")
+    opposite_graph = opposite.subgraph([opposite.add(Unary(UnaryKind.LOGICAL_NOT), opposite.input(flag))])
+    never.input(flag)
+    return (
+        top.subgraph([i, found]),
+        condition_graph,
+        body_graph,
+        opposite_graph,
+        never.subgraph([never.constant(np.bool_(False))]),
+    )
+
+
+def doublings(rounds: int) -> tuple[Subgraph, ...]:
+    """for i < rounds: x = 1; while x < 8: x += x; total += x. A loop without a counter in a counted loop."""
+    _, condition, _ = loop([ONE, ONE], lambda b, given: given, rounds)
+    top = Builder()
+    start = top.input(ONE, "start")
+    body = Builder("body")
+    i, total = body.input(ONE), body.input(ONE)
+    doubled = body.add(While(3, 4, (ONE,)), body.constant(np.int32(1)))
+    body_graph = body.subgraph([one_more(body, i), body.add(ADD, total, doubled)])
+    _, inner_condition, inner_body = loop([ONE], lambda b, g: [b.add(ADD, g[0], g[0])], 8)
+    results = top.add_many(While(1, 2, (ONE, ONE)), top.constant(np.int32(0)), start)
+    return top.subgraph([results[1]]), condition, body_graph, inner_condition, inner_body

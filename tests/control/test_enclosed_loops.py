@@ -1,4 +1,4 @@
-"""Loops that surely end and keep their shapes become operations that contain their graphs, with equal results."""
+"""Loops of limited rounds that keep their shapes become operations that contain their graphs, with equal results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,20 @@ from onert.ir.ops.data_movement.gather import Gather, PutRow
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.text import parse_subgraph, text
 
-from .loops import MUL, ONE, by_constant, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
+from .loops import (
+    MUL,
+    ONE,
+    by_constant,
+    collatz,
+    doublings,
+    fibonacci,
+    floats,
+    loop,
+    one_more,
+    running_sums,
+    search,
+    triangle,
+)
 
 BACKENDS = pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 
@@ -114,16 +127,52 @@ def test_nested_loops_stay_when_the_work_limit_is_low() -> None:
         _program(triangle(), max_work=2_000)
 
 
-def test_a_loop_that_may_not_end_or_changes_its_shape_runs_step_by_step() -> None:
+@pytest.mark.parametrize("options", [{}, {"max_iterations": None}], ids=["limited", "unlimited"])
+def test_a_loop_that_may_not_end_is_enclosed_if_its_rounds_are_limited(options: dict[str, Any]) -> None:
     def stays(*types: TensorType, body: Any, limit: int | None = None) -> bool:
-        return "While" in _kinds(loop(list(types), body, limit))
+        return "While" in _kinds(loop(list(types), body, limit), **options)
 
+    unlimited = bool(options)
     assert not stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=100)
-    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 0)], limit=100)
-    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], -1)], limit=100)
-    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=2**31 - 3)
-    assert stays(ONE, ONE, body=lambda b, g: [one_more(b, g[0]), one_more(b, g[1])])
-    assert stays(ONE, ONE, floats(None), body=lambda b, g: [one_more(b, g[0]), g[1], g[2]])
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 0)], limit=100)  # the executor reports that nothing changes
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], -1)], limit=100) is unlimited
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=2**31 - 3) is unlimited
+    assert stays(ONE, ONE, body=lambda b, g: [one_more(b, g[0]), one_more(b, g[1])]) is unlimited
+
+
+def test_a_loop_that_changes_its_shape_runs_step_by_step() -> None:
+    changing = loop([ONE, ONE, floats(None)], lambda b, g: [one_more(b, g[0]), g[1], g[2]])
+    assert "While" in _kinds(changing)
+
+
+@BACKENDS
+def test_a_loop_without_a_counter_ends_by_its_condition_or_its_limit(backends: tuple[str, ...]) -> None:
+    """while x < 100: x = x * 3, which never ends from 0."""
+    graphs = loop([ONE], lambda b, g: [b.add(MUL, g[0], b.constant(np.int32(3)))], 100)
+    assert "Loop" in _kinds(graphs, backends=backends)
+    assert [int(_results(graphs, np.int32(x), backends=backends)[0]) for x in (1, 40, 200)] == [243, 120, 200]
+    with pytest.raises(ExecutionError, match=r"While.*the loop runs more than 50 times"):
+        _results(graphs, np.int32(0), backends=backends, max_iterations=50)
+
+
+@BACKENDS
+def test_a_loop_with_a_break_has_the_bound_of_its_counter(backends: tuple[str, ...]) -> None:
+    """for i < 9: if found: break. TensorFlow writes the condition as `not found if i < 9 else False`."""
+    (loop_op,) = [o.op for o in _operations(_program(search(9), backends=backends)) if isinstance(o.op, Loop)]
+    assert loop_op.most == 9
+    for wanted, rounds in ((4, 5), (0, 1), (70, 9)):
+        found = _results(search(9), np.int32(wanted), backends=backends)
+        assert [int(found[0]), bool(found[1])] == [rounds, wanted < 9]
+
+
+@BACKENDS
+def test_a_loop_without_a_counter_in_a_counted_loop_leaves_the_count_intact(backends: tuple[str, ...]) -> None:
+    """The inner loops' limits are large, the outer loop still makes all its rounds."""
+    (outer,) = [o.op for o in _operations(_program(doublings(50), backends=backends)) if isinstance(o.op, Loop)]
+    (inner,) = [o.op for o in outer.body.operations if isinstance(o.op, Loop)]
+    assert outer.most == 50
+    assert (inner.most or 0) > 10_000
+    assert int(_results(doublings(50), np.int32(0), backends=backends)[0]) == 50 * 8
 
 
 @BACKENDS

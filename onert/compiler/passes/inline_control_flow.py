@@ -1,11 +1,11 @@
-"""Turn loops and branches into operations that enclose their graphs, if loops are sure to end and shapes are known.
+"""Turn loops and branches into operations that enclose their graphs, if all loops end and all shapes are known.
 
     y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
 
 A `Call` is replaced by the called graph, and an `If` with a known condition by its branch. A branch that is certain to
 fail becomes one that fails with results of the other branch's types. A backend then sees all that runs, with the shapes
 of this particular call, and may run it as one. The executor runs what stays a `While` or an `If`, subgraph by subgraph:
-loops that may never end (so that they can be stopped), shapes that change from round to round, and state.
+loops that may never end if nothing limits their rounds, shapes that change from round to round, and state.
 """
 
 from __future__ import annotations
@@ -49,17 +49,14 @@ from onert.compiler.rewrite.loops.invariants import (
 )
 from onert.compiler.rewrite.loops.lists import as_tensors
 from onert.compiler.rewrite.loops.repeated import with_repetitions
+from onert.compiler.rewrite.loops.round_limits import RoundLimits
 from onert.compiler.rewrite.loops.round_work import unmoved
-from onert.compiler.rewrite.loops.trip_counts import most_trips, terminates
+from onert.compiler.rewrite.loops.trip_counts import changes_nothing, most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-
-FEWEST_ROUNDS = 1000
-"""If a nested loop may make fewer rounds than this, it is left to the executor: such rounds are long, and the executor
-counts the rounds of all loops."""
 
 MOST_NESTED = 8
 """How deep graphs may be nested. Models nest two or three; backends process them recursively."""
@@ -106,11 +103,9 @@ class _Enclosing:
         self._simplify = simplify
         self.budget = PASS_BUDGET + PASS_BUDGET_FACTOR * sum(len(graph.operations) for graph in model.subgraphs)
         self.depth = 0
-        self.loops = 0  # how many loops enclose the current graph
         loops = sum(isinstance(o.op, While) for graph in model.subgraphs for o in graph.operations)
-        self.share = None if work is None else work // max(1, loops)
+        self.limits = RoundLimits(most, work, loops)
         self.runs = runs
-        self.most = most
         self.repeat_budget = MOST_REPEATED
         self.specializations: dict[_Key, Subgraph | None] = {}
 
@@ -251,17 +246,21 @@ class _Enclosing:
 
     def loop(self, graph: Subgraph, op: While, operands: Sequence[CountedOperand]) -> Enclosed | None:
         starts = state = [each.counted for each in operands]
+        types = [each.type for each in starts]
+        largest = _upper_bounds(graph, operands)
+        estimate = most_trips(self.model[op.condition], self.model[op.body], types, largest)
         for _ in range(MOST_WIDENED):
-            condition, body = self.round(op, operands, state)
+            with self.limits.inside(estimate):
+                condition, body = self.round(op, operands, state)
             if condition is None or body is None or not all(o.type.is_static for o in condition.operands):
                 return None
-            if not terminates(condition, body):
+            if not terminates(condition, body) and (not self.limits.limited or changes_nothing(body)):
                 return None
             after = outputs_of(body)
             if after is None:
                 return None
-            rounds = most_trips(condition, body, [each.type for each in starts], _upper_bounds(graph, operands))
-            most = rounds if self.most is None or rounds is None else min(rounds, self.most)
+            rounds = most_trips(condition, body, types, largest)
+            most = self.limits.bounded(rounds)
             found = [
                 widened(first, old, each.counted, most) for first, old, each in zip(starts, state, after, strict=True)
             ]
@@ -274,7 +273,7 @@ class _Enclosing:
         else:
             return None
         body = self.with_results(body, wider)
-        allowed = self.most_rounds(condition, body, rounds)
+        allowed = self.limits.most_rounds(_run_work(condition) + _run_work(body, is_body=True), rounds)
         if allowed == 0:
             return None
         whole = filled(condition, body, starts, wider) if rounds is not None else frozenset()
@@ -290,33 +289,13 @@ class _Enclosing:
         given = [each.counted.type.data for each in operands]
         fixed = constant_state(given, self.model[op.body])
         while True:
-            self.loops += 1
-            try:
-                condition, body = (self.called(index, state, fixed) for index in op.subgraphs)
-            finally:
-                self.loops -= 1
+            condition, body = (self.called(index, state, fixed) for index in op.subgraphs)
             if body is None:
                 return condition, None
             known = constant_state(given, body)
             if known.keys() <= fixed.keys():
                 return condition, returning_inputs(body, fixed)
             fixed |= known
-
-    def most_rounds(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
-        """The most rounds that a loop may make; None if unlimited, 0 if the executor has to count them.
-
-        Once nested loops are enclosed, nothing counts their rounds together, so the product of their bounds must stay
-        within the limit of a run: a loop with a `known` number of rounds has that bound, the others share evenly.
-        """
-        if self.most is None or self.share is None:
-            return self.most
-        allowed = max(1, self.share // (_run_work(condition) + _run_work(body, is_body=True)))
-        if not self.loops:
-            return min(self.most, allowed)
-        if known is not None and 0 < known <= min(self.most, allowed):
-            return known
-        fair_share = int(allowed ** (1 / (1 + self.loops)))
-        return min(self.most, fair_share) if fair_share >= FEWEST_ROUNDS else 0
 
     def called(
         self, index: int, types: Sequence[CountedType], fixed: Mapping[int, Constant] | None = None

@@ -10,6 +10,8 @@ from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.edit import definer
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.control_flow.enclosed import Branch
+from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -19,6 +21,12 @@ from onert.ir.symbolic.trace import maximum
 def terminates(condition: Subgraph, body: Subgraph) -> bool:
     """Whether a loop is certain to end: it continues only while a growing counter is below an invariant bound."""
     return next(_counters(condition, body), None) is not None
+
+
+def changes_nothing(body: Subgraph) -> bool:
+    """Whether a round returns its operands: the loop then never ends, which the executor reports."""
+    pairs = enumerate(zip(body.inputs, body.outputs, strict=True))
+    return all(given == result or growth(body, at) == 0 for at, (given, result) in pairs)
 
 
 def most_trips(
@@ -62,10 +70,22 @@ def _counters(
         seen.add(operand)
         if producer is not None and isinstance(producer.op, Binary) and producer.op.kind is BinaryKind.LOGICAL_AND:
             pending += producer.used
+        elif producer is not None and isinstance(producer.op, Branch) and _is_false(producer.op.otherwise):
+            pending.append(producer.used[0])
         elif producer is not None and isinstance(producer.op, Comparison):
             found = _counter(condition, body, producer, largest or {})
             if found is not None:
                 yield found
+
+
+def _is_false(graph: Subgraph) -> bool:
+    """Whether the first result of a graph is the constant false."""
+    operand = graph.outputs[0]
+    producer = definer(graph, operand)
+    if producer is not None and isinstance(producer.op, Copy):
+        operand = producer.used[0]
+    data = graph.operands[operand].data
+    return data is not None and not data.array.any()
 
 
 def _counter(
