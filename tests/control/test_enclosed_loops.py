@@ -16,6 +16,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call as CallOp
 from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import Gather, PutRow
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.text import parse_subgraph, text
@@ -183,6 +184,27 @@ def test_a_call_is_replaced_by_the_graph_it_calls(backends: tuple[str, ...]) -> 
     graphs = (top.subgraph([second, first, top.add(CallOp(2, (ONE,)), first)]), by_constant(MUL, 3), _same())
     assert "Call" not in _kinds(graphs, backends=backends)
     assert [int(r) for r in _results(graphs, np.int32(5), backends=backends)] == [15, 15, 15]
+
+
+@BACKENDS
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_a_branch_may_take_its_sizes_from_constants_of_the_caller(known: bool, backends: tuple[str, ...]) -> None:
+    """ones(n) if c else x, where n is the constant 3, as TensorFlow writes its window functions."""
+    flag, sizes = TensorType(DType.BOOL, ()), TensorType(DType.INT32, (1,))
+    top, then, otherwise = Builder(), Builder("then"), Builder("otherwise")
+    condition = top.constant(np.bool_(True)) if known else top.input(flag)
+    operands = top.constant(np.int32([3])), top.input(floats(3))
+    result = top.add(If(1, 2, (floats(None),)), condition, *operands)
+    size, _ = then.input(sizes), then.input(floats(3))
+    otherwise.input(sizes)
+    same = otherwise.subgraph([otherwise.input(floats(3))])
+    graphs = top.subgraph([result]), then.subgraph([then.add(Fill(), size, then.constant(np.float32(1)))]), same
+    program = _program(graphs, backends=backends)
+    assert not any(isinstance(o.op, If) for o in _operations(program))
+    x = np.float32([4, 5, 6])
+    for chosen in [True] if known else [True, False]:
+        found = list(onert.Execution(program).run([x] if known else [np.bool_(chosen), x]).values())
+        assert found[0].tolist() == ([1, 1, 1] if chosen else x.tolist())
 
 
 def _same() -> Subgraph:

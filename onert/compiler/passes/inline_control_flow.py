@@ -196,7 +196,7 @@ class _Enclosing:
             return None
         passed = operands[len(operands) - len(self.model[index].inputs) :]
         try:
-            called = self.specialized(index, counted_types(passed))
+            called = self.settled(index, counted_types(passed))
         except (ModelError, RuleError):
             return None
         return None if called is None or not (_closed(called) or refusal(called)) else Inlined(called, passed)
@@ -215,7 +215,7 @@ class _Enclosing:
     def branch(self, op: If, operands: Sequence[CountedType], condition: CountedOperand) -> Enclosed | None:
         """Both branches, with room for the larger of two result sizes. A branch that is certain to fail has results of
         the other's types."""
-        found = [self.specialized(index, operands) for index in op.subgraphs]
+        found = [self.settled(index, operands) for index in op.subgraphs]
         refusals = [None if side is None else refusal(side) for side in found]
         sides = [
             None if side is None or refused is not None or not _closed(side) else side
@@ -303,6 +303,15 @@ class _Enclosing:
         """A subgraph specialised to such operands, with everything in it known; None if something stays unknown."""
         found = self.specialized(index, types, fixed)
         return found if found is not None and _closed(found) else None
+
+    def settled(self, index: int, types: Sequence[CountedType]) -> Subgraph | None:
+        """A subgraph specialised to such operands, and to the constants among them if something else stays unknown:
+        they may be sizes."""
+        found = self.specialized(index, types)
+        fixed = {at: each.type.data for at, each in enumerate(types) if each.type.data is not None}
+        if found is None or not fixed or _closed(found) or refusal(found):
+            return found
+        return self.specialized(index, types, fixed) or found
 
     def specialized(
         self, index: int, types: Sequence[CountedType], fixed: Mapping[int, Constant] | None = None
