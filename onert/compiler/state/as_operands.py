@@ -22,6 +22,9 @@ def with_state(model: Subgraphs, entry: int) -> Subgraphs:
         return model
     with_variables = imports.module("onert.compiler.state.resources").with_variables
     try:
+        if any(o.op.subgraphs for o in graph.operations):
+            model = imports.module("onert.compiler.state.called_variables").with_explicit_variables(model, entry)
+            graph = model[entry]
         converted = with_variables(graph, model)
     except CompileError:
         return model

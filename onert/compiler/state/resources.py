@@ -88,7 +88,7 @@ class _Conversion(ByIdentity):
         elif isinstance(op, CallOnce):
             if self.current:
                 raise CompileError(f"{operation} comes after variables are read or assigned, expected before")
-            self.initial |= _assigned(self.model[op.subgraph])
+            self.initial |= assigned(self.model[op.subgraph])
         elif isinstance(op, AssignVariable):
             handle, value = operation.used
             self.current[self._key(operation, handle)] = self._replaced(value)
@@ -114,7 +114,7 @@ class _Conversion(ByIdentity):
         if key not in self.current:
             self.current[key] = self._variable(key, type_)
         value = self.current[key]
-        _require(key, self.operands[value].type, type_)
+        require_type(key, self.operands[value].type, type_)
         if result in self.graph.outputs:
             self.operations.append(Operation(Copy(), (value,), (result,), operation.location))
         else:
@@ -124,7 +124,7 @@ class _Conversion(ByIdentity):
         """A new variable operand, with the variable's value at the start of a run."""
         initial = self.initial.get(key)
         if initial is not None:
-            _require(key, TensorType(DType.from_numpy(initial.dtype), initial.shape), type_)
+            require_type(key, TensorType(DType.from_numpy(initial.dtype), initial.shape), type_)
         elif not type_.is_static or type_.dtype.is_handle:
             raise CompileError(f"variable {key[1]!r} has {type_}, expected a type that is known before the run")
         resource = Resource(*key, None if initial is None else Constant(initial))
@@ -141,7 +141,7 @@ class _Conversion(ByIdentity):
             type_ = self.operands[value].type
             variable = self.variables[key] if key in self.variables else self._variable(key, type_)
             if value != variable:
-                _require(key, type_, self.operands[variable].type)
+                require_type(key, type_, self.operands[variable].type)
                 updates.append(StateUpdate(variable, value))
         operands, operations = tuple(self.operands), tuple(self.operations)
         return evolve(self.graph, operands=operands, operations=operations, state=tuple(updates))
@@ -150,12 +150,13 @@ class _Conversion(ByIdentity):
         return self.graph.type(operand).dtype is DType.RESOURCE
 
 
-def _require(key: Key, type_: TensorType, expected: TensorType) -> None:
+def require_type(key: Key, type_: TensorType, expected: TensorType) -> None:
+    """Raises CompileError unless a variable's type is the expected one, and known before the run."""
     if (type_.dtype, type_.shape) != (expected.dtype, expected.shape) or not type_.is_static:
         raise CompileError(f"variable {key[1]!r} has {type_}, expected {expected}")
 
 
-def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
+def assigned(graph: Subgraph) -> Mapping[Key, Array]:
     """What a subgraph that is called once assigns. Raises CompileError if it does more than assign known values."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(graph.operands) if o.data is not None}
     handles: dict[int, Key] = {}
