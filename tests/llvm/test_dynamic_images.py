@@ -70,7 +70,10 @@ def test_convolutions_quantise_images_separately(
 
 
 @ISAS
-@pytest.mark.parametrize(("groups", "inner", "outer", "kernel"), [(2, 16, 20, 1), (4, 5, 3, 3), (32, 2, 2, 3)])
+@pytest.mark.parametrize(
+    ("groups", "inner", "outer", "kernel"),
+    [(2, 16, 20, 1), (4, 5, 3, 3), (32, 2, 2, 3), (37, 1, 1, 5), (5, 1, 3, 2), (300, 1, 1, 2)],
+)
 @pytest.mark.parametrize("each", [False, True])
 def test_grouped_convolutions_quantise_all_channels_of_an_image_together(
     isa: Isa, groups: int, inner: int, outer: int, kernel: int, each: bool

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, Shape
 from onert.ir.ops.arithmetic.dynamic_range import filter_values
 from onert.ir.ops.arithmetic.rescale import filter_scales
 from onert.ir.ops.contraction.conv import Conv2D
@@ -25,7 +25,7 @@ from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_ter
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule import cost_model
 from onert_llvm.schedule.depthwise import pairs_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.schedule.winograd import MOST_PIECES
@@ -57,10 +57,15 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
         return "a tensor has no elements"
     if weight.value[0].size > MOST_TERMS:
         return "its sums do not fit in 32 bits"
-    if isinstance(op, Conv2D):
+    if isinstance(op, Conv2D) and not _has_single_channels(x.shape, weight.shape):
         groups = (x.shape[3] or 0) // (weight.shape[3] or 1)
         return f"it has more than {MOST_GROUPS} groups" if groups > MOST_GROUPS else None
     return None
+
+
+def _has_single_channels(x: Shape, weight: Shape) -> bool:
+    """Whether each group of a convolution has one input channel, as in Keras's ConvNeXt."""
+    return weight[3] == 1 and x[3] != 1
 
 
 def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
@@ -100,7 +105,7 @@ def multiply(
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
     wide = widens(lowering, m, bits)
-    shape = Shape(m, n, taps * depth, integer=True, widened=wide)
+    shape = cost_model.Shape(m, n, taps * depth, integer=True, widened=wide)
     tile = lowering.tile((ByteTerms, pointwise, rest, how, bits, wide), shape)
     used = (*source.accesses, *after.accesses)
     product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits, widened=wide, beside=(*used, *source.more))
@@ -133,11 +138,16 @@ def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, A
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution, group by group; as in TFLite, asymmetric if filters have different scales or come in groups."""
+    """A convolution, group by group unless groups are single channels; as in TFLite, asymmetric if filters have
+    different scales or come in groups."""
     at, operation, op = lowering.first(operations, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
     n, *_, c = w.shape
     images = lowering.shape(x)[0]
+    if _has_single_channels(lowering.shape(x), w.shape):
+        layer = x, np.ascontiguousarray(w.transpose(3, 1, 2, 0)), scales, after
+        _depthwise(lowering, operations, op, layer, filter_first=True)
+        return
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     groups, size = geometry.channels // c, math.prod(geometry.size) * geometry.channels
     asymmetric = groups > 1 or bool((scales != scales[0]).any())
@@ -234,16 +244,29 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution, always asymmetric. With a single channel it is a plain convolution; with a depth
-    multiplier, the input channels are repeated.
+    """A depthwise convolution, always asymmetric."""
+    _, _, op = lowering.first(operations, DepthwiseConv2D)
+    _depthwise(lowering, operations, op, _layer(lowering, operations))
+
+
+def _depthwise(
+    lowering: Lowering,
+    operations: Sequence[int],
+    op: Conv2D | DepthwiseConv2D,
+    layer: tuple[int, Array, Array, EpilogueTask],
+    *,
+    filter_first: bool = False,
+) -> None:
+    """A convolution with a filter [1, height, width, outputs] that has one input channel for each output. If there is a
+    single one, it is a plain convolution; with a depth multiplier, the input channels are repeated.
     """
-    at, operation, op = lowering.first(operations, DepthwiseConv2D)
-    x, w, scales, after = _layer(lowering, operations)
+    at, operation = operations[0], lowering.operation(operations[0])
+    x, w, scales, after = layer
     _, kh, kw, n = w.shape
     images, *_, c = lowering.shape(x)
     seen = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     extremes, after = _with_extremes(lowering, at, after, most_pieces(lowering.threads))
-    how = Dynamic(after.epilogue, asymmetric=True, alike=True, ranged=extremes is not None)
+    how = Dynamic(after.epilogue, asymmetric=True, filter_first=filter_first, alike=True, ranged=extremes is not None)
     taps = w.reshape(kh * kw, 1, n)
     after = evolve(after, slots=after.slots | columns(lowering, taps, scales))
     if c == 1:
