@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_domain_cases import CASES, LEARNING, MICROSOFT, MORE, REFUSED, Constant, floats, octets
+from frontend.onnx_one_node import one_node_model
 from frontend.onnx_selection_cases import MISFITS, SELECTED
 from frontend.onnx_tree_cases import TREES
 from onnx_peer import precise_session
@@ -18,24 +19,6 @@ from onert.runtime.session import Backend
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is the peer")
-
-
-def _model(
-    domain: str, name: str, inputs: tuple[Any, ...], attributes: dict[str, Any], results: int
-) -> tuple[bytes, dict[str, Any]]:
-    """One node, and its inputs by name; those marked `Constant` are stored in the model."""
-    h = onnx.helper
-    given = {f"x{at}": x for at, x in enumerate(inputs) if x is not None}
-    feed = {n: np.asarray(x) for n, x in given.items() if not isinstance(x, Constant)}
-    stored = [onnx.numpy_helper.from_array(x.array, n) for n, x in given.items() if isinstance(x, Constant)]
-    outputs = [f"y{at}" for at in range(results)]
-    names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
-    node = h.make_node(name, names, outputs, domain=domain, **attributes)
-    ends = [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feed.items()]
-    graph = h.make_graph([node], "one", ends, [onnx.ValueInfoProto(name=o) for o in outputs], stored)
-    own = 17 if domain else 9  # the last opset for which ONNX Runtime has the operators that ONNX withdrew
-    opsets = [h.make_opsetid("", own), h.make_opsetid(MICROSOFT, 1), h.make_opsetid(LEARNING, 3)]
-    return h.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString(), feed
 
 
 def _runs() -> list[Any]:
@@ -58,7 +41,7 @@ def test_an_operator_of_another_domain_matches_onnx_runtime(
     results: int,
     backends: tuple[str, ...],
 ) -> None:
-    model, feed = _model(domain, name, inputs, attributes, results)
+    model, feed = one_node_model(domain, name, inputs, attributes, results)
     theirs = precise_session(model).run(None, feed)
     mine = Backend.run_model(model, feed, backends=backends)
     for a, b in zip(mine, theirs, strict=True):
@@ -90,14 +73,14 @@ def test_an_lstm_with_integer_weights_quantises_its_inputs_and_states_like_onnx_
     given = (*map(Constant, weights),) if constant else (*weights,)
     inputs = (floats(5, 3, 3), *given, Constant(floats(ways, 8 * cells)), None, floats(ways, 3, cells), *[None] * 2)
     attributes = {"hidden_size": cells, "direction": direction}
-    model, feed = _model(MICROSOFT, "DynamicQuantizeLSTM", (*inputs, *scaled), attributes, 3)
+    model, feed = one_node_model(MICROSOFT, "DynamicQuantizeLSTM", (*inputs, *scaled), attributes, 3)
     theirs = precise_session(model, 1).run(None, feed)
     for a, b in zip(Backend.run_model(model, feed), theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def test_a_zip_map_returns_its_columns_as_a_matrix() -> None:
-    model, feed = _model(LEARNING, "ZipMap", (floats(4, 3),), {"classlabels_int64s": [3, 4, 5]}, 1)
+    model, feed = one_node_model(LEARNING, "ZipMap", (floats(4, 3),), {"classlabels_int64s": [3, 4, 5]}, 1)
     (theirs,) = precise_session(model).run(None, feed)
     np.testing.assert_array_equal(Backend.run_model(model, feed)[0], [list(row.values()) for row in theirs])
 
@@ -125,7 +108,7 @@ def test_a_linear_model_determines_its_input_s_unknown_number_of_features(
 
 def test_attention_heads_are_separated_when_batch_and_length_are_dynamic() -> None:
     arrays = (floats(2, 3, 8), floats(8, 24), floats(24))
-    content, feed = _model(MICROSOFT, "Attention", (arrays[0], *map(Constant, arrays[1:])), {"num_heads": 2}, 1)
+    content, feed = one_node_model(MICROSOFT, "Attention", (arrays[0], *map(Constant, arrays[1:])), {"num_heads": 2}, 1)
     model = onnx.load_from_string(content)
     for name, dim in zip("bs", model.graph.input[0].type.tensor_type.shape.dim, strict=False):
         dim.dim_param = name
@@ -138,7 +121,7 @@ def test_attention_heads_are_separated_when_batch_and_length_are_dynamic() -> No
 @pytest.mark.parametrize("case", [*REFUSED, *MISFITS])
 def test_a_misfit_is_refused_with_one_sentence(case: str) -> None:
     domain, name, inputs, attributes, sentence = {**REFUSED, **MISFITS}[case]
-    model, _ = _model(domain, name, inputs, attributes, 1)
+    model, _ = one_node_model(domain, name, inputs, attributes, 1)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
         onert.load(model)
 

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from onert.ir import DType, ModelError, Shape, TensorType
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
@@ -128,10 +128,17 @@ class Expression:
         """Reshaped; one dimension may be None, which is inferred from the others."""
         return self.of(building.reshape(self.draft, self.operand, dims))
 
+    def filled(self, value: float, *dims: int | Expression) -> Expression:
+        """A tensor of this element type filled with a number; some dimensions are int64 operands of rank 1."""
+        return self.of(self.draft.add(Fill(), self._vector(dims), self.like(value).operand))
+
     def reshape_by(self, *dims: int | Expression) -> Expression:
         """Reshaped to dimensions some of which are int64 operands of rank 1."""
+        return self.of(building.reshape_by(self.draft, self.operand, self._vector(dims)))
+
+    def _vector(self, dims: Sequence[int | Expression]) -> int:
         parts = [building.ints(self.draft, [d]) if isinstance(d, int) else d.operand for d in dims]
-        return self.of(building.reshape_by(self.draft, self.operand, building.concat(self.draft, parts)))
+        return building.concat(self.draft, parts)
 
     def transpose(self, *order: int) -> Expression:
         return self.of(building.transpose(self.draft, self.operand, order))
@@ -159,6 +166,13 @@ class Expression:
         if size is None:
             raise ModelError(f"{what} is {self.type}, expected a known dimension {axis}")
         return size
+
+    def expect(self, what: str, *sizes: int | None) -> None:
+        """Raise ModelError, naming this operand `what`, unless it has these sizes; None stands for any."""
+        known = self.type.shape if self.type.ranked else sizes
+        if len(known) != len(sizes) or any(None not in (a, b) and a != b for a, b in zip(known, sizes, strict=True)):
+            wanted = ", ".join("any" if size is None else str(size) for size in sizes)
+            raise ModelError(f"{what} is {self.type}, expected [{wanted}]")
 
     def take(self, indices: Expression | Sequence[int] | int, axis: int) -> Expression:
         """The entries along an axis at the given indices; a single index removes the axis."""

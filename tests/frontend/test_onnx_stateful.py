@@ -1,0 +1,41 @@
+"""Operators of com.microsoft for language models: they match ONNX Runtime and run natively, whatever is known of their
+inputs' shapes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from frontend.onnx_domain_cases import MICROSOFT
+from frontend.onnx_one_node import one_node_model
+from frontend.onnx_stateful_cases import REFUSED, STATEFUL
+from onnx_peer import precise_session
+
+import onert
+
+Case = tuple[str, tuple[Any, ...], dict[str, Any], int, Mapping[int, Sequence[int]]]
+
+
+@pytest.mark.parametrize("case", STATEFUL, ids=lambda case: case[0])
+@pytest.mark.parametrize("is_open", [False, True], ids=["known sizes", "open sizes"])
+def test_an_operator_of_language_models_is_native_and_matches_onnx_runtime(case: Case, is_open: bool) -> None:
+    *rest, open_axes = case
+    model, feed = one_node_model(MICROSOFT, *rest, open_axes if is_open else None)
+    program = onert.compile(onert.load(model), num_threads=1)
+    if not is_open:
+        assert {step.backend for step in program.main.steps} == {"llvm"}
+    mine = onert.Execution(program).run(feed)
+    for a, b in zip(mine.values(), precise_session(model).run(None, feed), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_an_operator_of_language_models_is_refused_with_one_sentence(rule: str) -> None:
+    name, inputs, attributes, results, sentence = REFUSED[rule]
+    model, _ = one_node_model(MICROSOFT, name, inputs, attributes, results)
+    with pytest.raises(onert.ModelError, match=re.escape(sentence)):
+        onert.load(model)
