@@ -22,6 +22,12 @@ _Q, _K, _V, _STATE = floats(2, 5, 32), floats(2, 5, 16) / 4, floats(2, 5, 12), f
 _DECAY, _RATE = -_shares(2, 5, 2), _shares(2, 5, 2)
 _HEADS = {"q_num_heads": 4, "kv_num_heads": 2}
 _INVERSE = {"q_num_heads": 2, "kv_num_heads": 4}
+_FLAT = (floats(10, 2, 8), floats(10, 2, 8) / 4, floats(10, 4, 6))
+_BATCHED = tuple(x.reshape(2, 5, *x.shape[1:]) for x in _FLAT)
+_PACKED = (np.concatenate([x.reshape(10, -1) for x in _FLAT], 1), None, None)
+_TURNED, _GATES = floats(2, 4, 6, 8), (-_shares(10, 4), _shares(10, 4))
+_FLAT_TOKENS = dict.fromkeys((0, 1, 2, 4, 5), (0,)) | {6: (0,)}
+_SOFTPLUS = {"gate_activation": "softplus", "beta_activation": "sigmoid", "qk_l2_norm": 1}
 _TOKENS = dict.fromkeys((0, 1, 2, 4, 5), (0, 1)) | {3: (0,)}
 
 STATEFUL: list[Any] = [
@@ -52,8 +58,25 @@ STATEFUL: list[Any] = [
             ((_Q[:, :, :16], _K, floats(2, 5, 24)), {**_INVERSE, "update_rule": "linear"}),
         )
     ),
+    ("LinearAttentionGate", (floats(2, 5, 4), floats(4), floats(4), floats(2, 5, 4)), {}, 2, {0: (0, 1), 3: (0, 1)}),
+    ("LinearAttentionGate", (floats(5, 4) * 40, floats(4), floats(4)), {}, 1, {0: (0,)}),
+    *(
+        ("GatedDeltaNet", inputs, attributes, 2, _FLAT_TOKENS)
+        for inputs, attributes in (
+            ((*_FLAT, None, *_GATES, _TURNED), {}),
+            ((*_BATCHED, None, *(x.reshape(2, 5, 4) for x in _GATES)), {}),
+            ((*_PACKED, None, *_GATES, _TURNED), {"scale": 0.3}),
+            ((*_FLAT, None, None, _GATES[1], _TURNED), {"update_rule": "delta"}),
+            ((*_FLAT, None, *_GATES, _TURNED, floats(4), floats(4)), _SOFTPLUS),
+            (
+                (*_FLAT, None, floats(10, 4, 8), _GATES[1], _TURNED, floats(4), floats(32)),
+                {"gate_activation": "kda", "gate_lower_bound": -3.0},
+            ),
+        )
+    ),
 ]
 
+_DELTA_NET = (*_FLAT, None, *_GATES, _TURNED)
 REFUSED: dict[str, Any] = {
     "convolution of a plane": ("CausalConvWithState", (_X, _FILTERS), {"ndim": 2}, 2, "ndim is 2, expected 1"),
     "states of several steps": (
@@ -61,7 +84,7 @@ REFUSED: dict[str, Any] = {
         (_X, _FILTERS),
         {"state_window": 3},
         2,
-        "state_window is 3, expected 0: others are for GPUs only",
+        "state_window is 3, expected 0: others are not supported",
     ),
     "dilation": ("CausalConvWithState", (_X, _FILTERS), {"dilation": 0}, 2, "dilation is 0 for 4 weights"),
     "wide dilation": ("CausalConvWithState", (_X, _FILTERS), {"dilation": 1 << 40}, 2, "expected at least 1, and at"),
@@ -119,5 +142,78 @@ REFUSED: dict[str, Any] = {
         _HEADS,
         2,
         "the state is f32[2, 2, 8, 5], expected [2, 2, 8, 6]",
+    ),
+    "bias of a gate": (
+        "LinearAttentionGate",
+        (floats(2, 5, 4), floats(3), floats(4)),
+        {},
+        1,
+        "the bias is f32[3], expected [4]",
+    ),
+    "scale of a gate": ("LinearAttentionGate", (floats(5, 4), floats(4), floats(1)), {}, 1, "the scale is f32[1]"),
+    "projection of a rate": (
+        "LinearAttentionGate",
+        (floats(5, 4), floats(4), floats(4), floats(5, 1)),
+        {},
+        2,
+        "the update rate's projection is f32[5, 1], expected [5, 4]",
+    ),
+    "lengths": (
+        "GatedDeltaNet",
+        (*_FLAT, np.int32([0, 3, 10]), *_GATES),
+        {},
+        2,
+        "lengths of sequences (input 3), which",
+    ),
+    "number of sequences": ("GatedDeltaNet", (*_FLAT, None, *_GATES), {}, 2, "has neither lengths of sequences"),
+    "captured states": (
+        "GatedDeltaNet",
+        _DELTA_NET,
+        {"state_update_capacity": 2},
+        2,
+        "state_update_capacity is 2, expected 0",
+    ),
+    "unneeded rate": (
+        "GatedDeltaNet",
+        _DELTA_NET,
+        {"update_rule": "gated"},
+        2,
+        "update_rule is 'gated' but the update rate (input 5) is given",
+    ),
+    "parameters of a decay": ("GatedDeltaNet", _DELTA_NET, _SOFTPLUS, 2, "its parameters (inputs 7 and 8) are absent"),
+    "biases of a decay": (
+        "GatedDeltaNet",
+        (*_DELTA_NET, floats(4), floats(4, 8)),
+        _SOFTPLUS,
+        2,
+        "the bias is f32[4, 8], expected [4]",
+    ),
+    "keys": (
+        "GatedDeltaNet",
+        (_FLAT[0], floats(10, 4, 8), *_DELTA_NET[2:]),
+        {},
+        2,
+        "the key is f32[10, 4, 8], expected [any, 2, 8]",
+    ),
+    "packed features": (
+        "GatedDeltaNet",
+        (floats(10, 57), None, None, *_DELTA_NET[3:]),
+        {},
+        2,
+        "the query is f32[10, 57], expected 24 features and a multiple of 16",
+    ),
+    "packed features without a state": (
+        "GatedDeltaNet",
+        (*_PACKED, None, *_GATES),
+        {},
+        2,
+        "expected [tokens, features] and a state (input 6)",
+    ),
+    "turned state": (
+        "GatedDeltaNet",
+        (*_DELTA_NET[:6], floats(2, 4, 8, 6)),
+        {},
+        2,
+        "the state is f32[2, 4, 8, 6], expected [2, 4, 6, 8]",
     ),
 }

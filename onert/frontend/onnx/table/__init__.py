@@ -52,6 +52,7 @@ _OTHERS = (
     "microsoft.selection",
     "microsoft.channels",
     "microsoft.stateful",
+    "microsoft.multimodal",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",
