@@ -52,7 +52,7 @@ MISFITS: dict[str, Any] = {
         (_HEADS, _POSITIONS[:2], *_TURNS),
         {"mrope_section": [4, 2, 2]},
         1,
-        "the positions is i64[2, 2, 5], expected [3, 2, 5]",
+        "the tensor of positions is i64[2, 2, 5], expected [3, 2, 5]",
     ),
     "angles": (
         "MRotaryEmbedding",

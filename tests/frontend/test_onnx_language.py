@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frontend.onnx_branch_cases import BRANCHES, UNFIT
 from frontend.onnx_domain_cases import MICROSOFT
 from frontend.onnx_language_cases import LANGUAGE, MISFITS
 from frontend.onnx_one_node import one_node_model
@@ -17,10 +18,10 @@ from onnx_peer import precise_session
 
 import onert
 
-Case = tuple[str, tuple[Any, ...], dict[str, Any], int, Mapping[int, Sequence[int]]]
+Case = tuple[str, tuple[Any, ...], dict[str, Any], int | Sequence[int], Mapping[int, Sequence[int]]]
 
 
-@pytest.mark.parametrize("case", [*STATEFUL, *LANGUAGE], ids=lambda case: case[0])
+@pytest.mark.parametrize("case", [*STATEFUL, *LANGUAGE, *BRANCHES], ids=lambda case: case[0])
 @pytest.mark.parametrize("is_open", [False, True], ids=["known sizes", "open sizes"])
 def test_an_operator_of_language_models_is_native_and_matches_onnx_runtime(case: Case, is_open: bool) -> None:
     *rest, open_axes = case
@@ -34,9 +35,9 @@ def test_an_operator_of_language_models_is_native_and_matches_onnx_runtime(case:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("rule", [*REFUSED, *MISFITS])
+@pytest.mark.parametrize("rule", [*REFUSED, *MISFITS, *UNFIT])
 def test_an_operator_of_language_models_is_refused_with_one_sentence(rule: str) -> None:
-    name, inputs, attributes, results, sentence = {**REFUSED, **MISFITS}[rule]
+    name, inputs, attributes, results, sentence = {**REFUSED, **MISFITS, **UNFIT}[rule]
     model, _ = one_node_model(MICROSOFT, name, inputs, attributes, results)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
         onert.load(model)

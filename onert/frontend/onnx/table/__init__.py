@@ -53,6 +53,8 @@ _OTHERS = (
     "microsoft.channels",
     "microsoft.stateful",
     "microsoft.multimodal",
+    "microsoft.branches",
+    "microsoft.ngrams",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",

@@ -8,12 +8,12 @@ import numpy as np
 
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.layers.attention import softmax
 from onert.ir import Array, DType, ModelError
 from onert.ir.dtype import codes_of
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind
-from onert.ir.ops.reduction.softmax import Softmax
 
 from . import DOMAIN
 
@@ -27,20 +27,26 @@ def _routing_weights(node: Node, scores: Expression, mixing: Expression | None) 
 
     The weights are the scores' softmax over all experts or over the best, or come from a separate input.
     """
-    d, count = node.draft, node.integer("k", 1)
+    count = node.integer("k", 1)
     experts = scores.known_size(1, "the router's scores")
     if not 1 <= count <= experts:
         raise ModelError(f"k is {count}, expected 1 to {experts}")
-    best, places = d.add_many(TopK(DType.INT64), scores.operand, d.constant(count, DType.INT32))
-    one, zero = d.constant(1, scores.dtype), d.constant(0, scores.dtype)
-    rows = scores.of(d.add(OneHot(-1), places, d.constant(experts, DType.INT32), one, zero))
+    best, rows = _best(scores, count)
     chosen = rows.sum(1, keep=False)
     if mixing is not None:
         taken = mixing * chosen
         return taken / taken.sum(1) if node.flag("normalize_routing_weights") else taken
     if node.flag("normalize_routing_weights"):
-        return (rows * scores.of(d.add(Softmax(), best)).unsqueeze(2)).sum(1, keep=False)
-    return scores.of(d.add(Softmax(), scores.operand)) * chosen
+        return (rows * softmax(best).unsqueeze(2)).sum(1, keep=False)
+    return softmax(scores) * chosen
+
+
+def _best(x: Expression, count: int) -> tuple[Expression, Expression]:
+    """The greatest elements of each row, and for each of these a row that is 1 at its place and 0 elsewhere."""
+    d, width = x.draft, x.known_size(x.rank - 1, "the rows")
+    best, places = d.add_many(TopK(DType.INT64), x.operand, d.constant(count, DType.INT32))
+    one, zero = d.constant(1, x.dtype), d.constant(0, x.dtype)
+    return x.of(best), x.of(d.add(OneHot(-1), places, d.constant(width, DType.INT32), one, zero))
 
 
 def _mix(
@@ -161,5 +167,50 @@ def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
     return x.of(node.draft.constant(real.astype(x.dtype.numpy), x.dtype))
 
 
-_IMPORTERS: dict[str, Importer] = {"MoE": _experts, "QMoE": _quantized}
+def _router(node: Node) -> tuple[int | None, ...]:
+    """The logarithms of the shares of the best experts of the best groups, another number for all others; or the shares
+    of all experts with and without their bias, of tokens that may have yet to be projected.
+
+    Inputs: the router's scores or tokens, a bias of each expert, the weights of the projection.
+    """
+    x, bias = operand(node, 0), operand(node, 1)
+    full = node.uses_output(1) or node.uses_output(2)
+    if full and node.uses_output(0):
+        raise ModelError("returns the shares of the best experts (output 0) and of all, expected one of these")
+    rows = x if x.rank == 2 else x.reshape(None, x.known_size(x.rank - 1, "the input"))
+    scores, weights = rows.cast(DType.FLOAT32), optional(node, 2)
+    if weights is not None:
+        if not full:
+            raise ModelError("has the weights of a projection (input 2), which only the shares of all experts may have")
+        weights.expect("the tensor of weights", None, scores.shape[1])
+        scores = scores @ weights.cast(DType.FLOAT32).transpose(1, 0)
+    experts = scores.known_size(1, "the router's scores")
+    bias.expect("the bias", experts)
+    groups, kept, count = node.integer("n_group", 1), node.integer("topk_group", 1), node.integer("top_k")
+    if groups < 1 or experts % groups or not 1 <= kept <= groups or not 1 <= count <= experts:
+        raise ModelError(f"selects {count} of {experts} experts in {kept} of {groups} groups, which is impossible")
+    shares = scores.unary(UnaryKind.LOGISTIC)
+    biased = shares + bias
+    if full:
+        if groups != 1:
+            raise ModelError(f"returns the shares of all experts in {groups} groups, expected 1")
+        return None, biased.operand, shares.operand
+    if kept < groups:
+        most = node.integer("group_topk", 2)
+        if most < 1:
+            raise ModelError(f"group_topk is {most}, expected at least 1")
+        parts = biased.reshape_by(biased.size(0), groups, experts // groups)
+        sums = _best(parts, min(most, experts // groups))[0].sum(2, keep=False)
+        open_ = _best(sums, kept)[1].sum(1, keep=False).unsqueeze(2) > 0
+        biased = open_.select(parts, -math.inf).reshape_by(biased.size(0), experts)
+    chosen = _best(biased, min(count, kept * (experts // groups)))[1].sum(1, keep=False) > 0
+    logarithms = shares.at_least(_LEAST_SHARE).unary(UnaryKind.LOG)
+    y = chosen.select(logarithms, node.number("router_sentinel", -1e4))
+    return y.cast(x.dtype).operand, None, None
+
+
+_LEAST_SHARE = 1e-20
+
+
+_IMPORTERS: dict[str, Importer] = {"MoE": _experts, "MoEGroupRouter": _router, "QMoE": _quantized}
 OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -33,7 +33,7 @@ def _rotary(node: Node) -> int:
         x = split_heads(x, node.integer("num_heads"), "the input")
     if x.rank != 4:
         raise ModelError(f"has input {x.type}, expected 3 or 4 dimensions")
-    places.expect("the positions", _STREAMS, x.shape[0], x.shape[2])
+    places.expect("the tensor of positions", _STREAMS, x.shape[0], x.shape[2])
     width = node.integer("rotary_embedding_dim") or x.known_size(3, "the input")
     for at in (2, 3):
         operand(node, at).expect("a table of angles", operand(node, 2).shape[0], width // 2)
