@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_branch_cases import BRANCHES, UNFIT
-from frontend.onnx_domain_cases import MICROSOFT
+from frontend.onnx_domain_cases import MICROSOFT, floats
 from frontend.onnx_language_cases import LANGUAGE, MISFITS
 from frontend.onnx_one_node import one_node_model
 from frontend.onnx_stateful_cases import REFUSED, STATEFUL
@@ -41,3 +41,27 @@ def test_an_operator_of_language_models_is_refused_with_one_sentence(rule: str) 
     model, _ = one_node_model(MICROSOFT, name, inputs, attributes, results)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
         onert.load(model)
+
+
+@pytest.mark.parametrize(
+    ("count", "beam", "sentence"),
+    [(8, 0, "index 8 is outside of dimension 0 of 8"), (5, 2, "index 2 is outside of dimension 2 of 2")],
+)
+def test_a_place_or_beam_that_is_not_there_is_an_error(count: int, beam: int, sentence: str) -> None:
+    token, cache = floats(2, 1, 12), floats(2, 3, 8, 4)
+    inputs = (
+        token,
+        token,
+        token,
+        None,
+        None,
+        cache,
+        cache,
+        np.int32([count]),
+        None,
+        np.full((1, 2, 8), beam, np.int32),
+    )
+    attributes = {"num_heads": 3, "past_present_share_buffer": 1}
+    model, feed = one_node_model(MICROSOFT, "DecoderMaskedMultiHeadAttention", inputs, attributes, 3)
+    with pytest.raises(onert.OnertError, match=sentence):
+        onert.InferenceSession(model).run(None, feed)

@@ -55,6 +55,7 @@ _OTHERS = (
     "microsoft.multimodal",
     "microsoft.branches",
     "microsoft.ngrams",
+    "microsoft.decoding",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",

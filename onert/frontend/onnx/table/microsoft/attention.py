@@ -25,7 +25,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from . import DOMAIN
 from .quantized import OTHERS as QUANTIZED
 
-_LEAST = float.fromhex("-0x1.fffffep+127")
+LEAST = float.fromhex("-0x1.fffffep+127")
 """Added to the score of a key that a query may not attend to: the lowest float32."""
 
 
@@ -38,7 +38,7 @@ class _Attention:
     weights: Expression
 
 
-def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) -> None:
+def refuse_given(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) -> None:
     """Raise ModelError for inputs and flags that change the result but are not supported."""
     given = [f"input {at}" for at in inputs if node.has(at)] + [
         f"attribute {name}" for name in flags if node.flag(name)
@@ -47,7 +47,7 @@ def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) ->
         raise ModelError(f"has {' and '.join(given)}, which is not supported")
 
 
-def _scale(node: Node, q: Expression) -> float | Expression:
+def attention_scale(node: Node, q: Expression) -> float | Expression:
     return node.number("scale") or usual_scale(q)
 
 
@@ -103,7 +103,7 @@ def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | Non
     return seen.select(q.like(0), filler)
 
 
-def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
+def bias_parts(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
     """The parts of a bias for queries, keys and values."""
     bias = optional(node, at)
     if bias is None:
@@ -112,16 +112,16 @@ def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
 
 
 def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
-    return _causal_mask(q, k).select(q.like(0), _LEAST) if node.flag("unidirectional") else None
+    return _causal_mask(q, k).select(q.like(0), LEAST) if node.flag("unidirectional") else None
 
 
 def _multi_head(node: Node) -> tuple[int | None, ...]:
     """Inputs: query, key, value, bias, key mask, attention bias, past keys and values."""
-    _refuse(node, (8, 9))
+    refuse_given(node, (8, 9))
     _d, heads = node.draft, node.integer("num_heads")
     q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
     if k is None or v is None:
-        _refuse(node, (3,))
+        refuse_given(node, (3,))
     if k is None:  # [batch, tokens, heads, 3, n]
         if q.rank != 5:
             raise ModelError(f"has no key, and the query is {q.type}, expected packed queries, keys and values")
@@ -133,7 +133,7 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
     else:
         width = q.known_size(2, "the query")
         wide = v.known_size(2, "the value") if v.rank == 3 else 0
-        parts = _biased(node, 3, [width, width, wide or width])
+        parts = bias_parts(node, 3, [width, width, wide or width])
         q = split_heads(q if parts[0] is None else q + parts[0], heads, "the query")
         if k.rank == 3:
             k = split_heads(k if parts[1] is None else k + parts[1], heads, "the key")
@@ -142,7 +142,7 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
     if past[0] is not None and past[1] is not None:
         k, v = past[0].concat([k], 2), past[1].concat([v], 2)
     bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), optional(node, 5)])
-    found = _attend(q, k, v, _scale(node, q), bias)
+    found = _attend(q, k, v, attention_scale(node, q), bias)
     return merge_heads(found.y).operand, k.operand, v.operand, found.scores.operand
 
 
@@ -161,21 +161,21 @@ def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int 
     if past is not None:
         k, v = past.take(0, 0).concat([k], 2), past.take(1, 0).concat([v], 2)
     bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), optional(node, 5)])
-    found = _attend(q, k, v, _scale(node, q), bias)
+    found = _attend(q, k, v, attention_scale(node, q), bias)
     present = k.unsqueeze(0).concat([v.unsqueeze(0)], 0) if node.uses_output(1) else None
     return merge_heads(found.y).operand, None if present is None else present.operand
 
 
 def _attention(node: Node) -> tuple[int | None, ...]:
     """Inputs: x, the packed weights of queries, keys and values, a bias, a mask, the past, an attention bias."""
-    _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
+    refuse_given(node, (6,), ("do_rotary", "past_present_share_buffer"))
     x = operand(node, 0) @ operand(node, 1)
     return _projected(node, x + operand(node, 2) if node.has(2) else x, optional(node, 4))
 
 
 def _quantized_attention(node: Node) -> tuple[int | None, ...]:
     """Inputs: x, weights, bias, both scales, a mask, both zero points, the past."""
-    _refuse(node, (), ("do_rotary", "past_present_share_buffer"))
+    refuse_given(node, (), ("do_rotary", "past_present_share_buffer"))
     given = (*(node.input(at) for at in (0, 1, 3, 4)), node.optional(6), node.optional(7), node.input(2))
     product = QUANTIZED[DOMAIN, "MatMulIntegerToFloat"](evolve(node, inputs=given, outputs=("x",)))
     if not isinstance(product, int):
@@ -193,18 +193,9 @@ def _normalized(node: Node, x: Expression, at: int) -> Expression:
     return x * (squares + node.number("qk_norm_epsilon", 1e-6)).unary(UnaryKind.RSQRT) * weight
 
 
-def _grouped(node: Node) -> tuple[int | None, ...]:
-    """Grouped-query attention, which writes new keys and values behind the past ones.
-
-    Inputs: query, key, value, past keys and values, the number of keys of each sequence including the new ones minus 1,
-    the maximum number of keys, cosine and sine tables, positions, an attention bias, a sink score per head, two that
-    are not supported, and weights to normalise queries and keys.
-    """
-    _refuse(node, (12, 13), ("sliding_window_cache",))
+def separate_inputs(node: Node) -> tuple[Expression, Expression, Expression]:
+    """Queries, keys and values of grouped heads, which may be features of one input."""
     d, heads, own = node.draft, node.integer("num_heads"), node.integer("kv_num_heads")
-    for name in ("k_quant_type", "v_quant_type"):
-        if node.text(name, "NONE") != "NONE":
-            raise ModelError(f"{name} is {node.text(name)!r}, which is not supported")
     q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
     if heads < 1 or own < 1:
         raise ModelError(f"there are {heads} query heads and {own} key heads, expected at least 1")
@@ -213,6 +204,22 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
         if rest:
             raise ModelError(f"the query is {q.type}, expected a multiple of {heads + 2 * own} features")
         q, k, v = (q.of(part) for part in split(d, q.operand, [heads * each, own * each, own * each], 2))
+    return q, k, v
+
+
+def _grouped(node: Node) -> tuple[int | None, ...]:
+    """Grouped-query attention, which writes new keys and values behind the past ones.
+
+    Inputs: query, key, value, past keys and values, the number of keys of each sequence including the new ones minus 1,
+    the maximum number of keys, cosine and sine tables, positions, an attention bias, a sink score per head, two that
+    are not supported, and weights to normalise queries and keys.
+    """
+    refuse_given(node, (12, 13), ("sliding_window_cache",))
+    heads, own = node.integer("num_heads"), node.integer("kv_num_heads")
+    for name in ("k_quant_type", "v_quant_type"):
+        if node.text(name, "NONE") != "NONE":
+            raise ModelError(f"{name} is {node.text(name)!r}, which is not supported")
+    q, k, v = separate_inputs(node)
     q, k = (
         _normalized(node, split_heads(q, heads, "the query"), 14),
         _normalized(node, split_heads(k, own, "the key"), 15),
@@ -220,7 +227,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     v, new = split_heads(v, own, "the value"), q.size(2)
     totals = operand(node, 5).cast(DType.INT64).reshape(None) + 1
     most = operand(node, 6).cast(DType.INT64).reshape(1)
-    first = most.equals(new).select(totals.like(0), totals - new)
+    first = first_places(totals, most, new)
     places = first.unsqueeze(1) + new.arange()
     if node.flag("do_rotary"):
         turns = optional(node, 9) or places
@@ -229,7 +236,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=pairs) for x in (q, k))
     past = optional(node, 3), optional(node, 4)
     if past[0] is not None and past[1] is not None:
-        k, v = _append_to_cache(k, v, (past[0], past[1]), first, most)
+        k, v = append_to_cache(k, v, (past[0], past[1]), first, past[0].size(2).at_least(most))
     columns = k.size(2).arange().unsqueeze(0).unsqueeze(0)
     rows, seen = places.unsqueeze(2), columns < totals.unsqueeze(1).unsqueeze(1)
     if node.flag("causal", default=True):
@@ -237,15 +244,20 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     window = node.integer("local_window_size", -1)
     if window > 0:
         seen = seen & (columns > rows - window)
-    hidden, bias = seen.unsqueeze(1).select(q.like(0), _LEAST), optional(node, 10)
+    hidden, bias = seen.unsqueeze(1).select(q.like(0), LEAST), optional(node, 10)
     groups = HeadGroups.of(q, k, bias)
-    raw, cap = scores(groups.split(q), groups.expand_keys(k), _scale(node, q)), node.number("softcap")
+    raw, cap = scores(groups.split(q), groups.expand_keys(k), attention_scale(node, q)), node.number("softcap")
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
     raw = raw + groups.split(hidden if bias is None else bias + hidden)
     weights = _with_sink(node, raw, groups)
     shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
     y = merge_heads(groups.merge(weights @ groups.expand_keys(v)))
     return y.operand, k.operand, v.operand, None if shown is None else groups.merge(shown).operand
+
+
+def first_places(totals: Expression, most: Expression, new: Expression) -> Expression:
+    """The place of the first new token of each sequence: 0 if the longest one has only new ones."""
+    return most.equals(new).select(totals.like(0), totals - new)
 
 
 def _with_sink(node: Node, x: Expression, groups: HeadGroups) -> Expression:
@@ -259,15 +271,16 @@ def _with_sink(node: Node, x: Expression, groups: HeadGroups) -> Expression:
     return powers / (powers.sum(last) + (groups.split(alone) - largest).unary(UnaryKind.EXP))
 
 
-def _append_to_cache(
-    k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, most: Expression
+def append_to_cache(
+    k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, size: Expression | None = None
 ) -> tuple[Expression, Expression]:
-    """Keys and values `[batch, heads, places, n]` written behind the past ones, whose number differs per sequence."""
+    """Keys and values `[batch, heads, places, n]`: the past ones, with new ones from a place on that differs per
+    sequence. With a `size`, there are so many places, with zeros behind the new ones."""
     old, new = past[0].size(2), k.size(2)
-    count = old.at_least(most).arange().unsqueeze(0)
+    count = (old if size is None else size).arange().unsqueeze(0)
     begin = first.unsqueeze(1)
     fresh = (count >= begin) & (count < begin + new)
-    kept = (count < begin).select(count, old + new)  # the index of an appended row of zeros
+    kept = count if size is None else (count < begin).select(count, old + new)  # the index of an appended row of zeros
     which = fresh.select(count - begin + old, kept)
     one = which.of(which.draft.constant([1], DType.INT64))
     found = []
