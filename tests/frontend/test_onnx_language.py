@@ -1,5 +1,4 @@
-"""Operators of com.microsoft for language models: they match ONNX Runtime and run natively, whatever is known of their
-inputs' shapes."""
+"""Operators of com.microsoft, most of them for language models, are native and match ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ from frontend.onnx_domain_cases import MICROSOFT, floats
 from frontend.onnx_language_cases import LANGUAGE, MISFITS
 from frontend.onnx_one_node import one_node_model
 from frontend.onnx_stateful_cases import REFUSED, STATEFUL
+from frontend.onnx_window_cases import COMPUTED_MARGINS, UNSUITED, WINDOWED
 from onnx_peer import precise_session
 
 import onert
@@ -21,9 +21,9 @@ import onert
 Case = tuple[str, tuple[Any, ...], dict[str, Any], int | Sequence[int], Mapping[int, Sequence[int]]]
 
 
-@pytest.mark.parametrize("case", [*STATEFUL, *LANGUAGE, *BRANCHES], ids=lambda case: case[0])
+@pytest.mark.parametrize("case", [*STATEFUL, *LANGUAGE, *BRANCHES, *WINDOWED], ids=lambda case: case[0])
 @pytest.mark.parametrize("is_open", [False, True], ids=["known sizes", "open sizes"])
-def test_an_operator_of_language_models_is_native_and_matches_onnx_runtime(case: Case, is_open: bool) -> None:
+def test_an_operator_of_onnx_runtime_is_native_and_has_its_results(case: Case, is_open: bool) -> None:
     *rest, open_axes = case
     model, feed = one_node_model(MICROSOFT, *rest, open_axes if is_open else None)
     program = onert.compile(onert.load(model), num_threads=1)
@@ -35,9 +35,9 @@ def test_an_operator_of_language_models_is_native_and_matches_onnx_runtime(case:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("rule", [*REFUSED, *MISFITS, *UNFIT])
-def test_an_operator_of_language_models_is_refused_with_one_sentence(rule: str) -> None:
-    name, inputs, attributes, results, sentence = {**REFUSED, **MISFITS, **UNFIT}[rule]
+@pytest.mark.parametrize("rule", [*REFUSED, *MISFITS, *UNFIT, *UNSUITED])
+def test_an_operator_of_onnx_runtime_is_refused_with_one_sentence(rule: str) -> None:
+    name, inputs, attributes, results, sentence = {**REFUSED, **MISFITS, **UNFIT, **UNSUITED}[rule]
     model, _ = one_node_model(MICROSOFT, name, inputs, attributes, results)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
         onert.load(model)
@@ -65,3 +65,9 @@ def test_a_place_or_beam_that_is_not_there_is_an_error(count: int, beam: int, se
     model, feed = one_node_model(MICROSOFT, "DecoderMaskedMultiHeadAttention", inputs, attributes, 3)
     with pytest.raises(onert.OnertError, match=sentence):
         onert.InferenceSession(model).run(None, feed)
+
+
+def test_the_margins_of_a_transposed_convolution_may_be_computed() -> None:
+    model, feed = one_node_model(MICROSOFT, *COMPUTED_MARGINS)
+    (mine,), (theirs,) = onert.InferenceSession(model).run(None, feed), precise_session(model).run(None, feed)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)

@@ -56,6 +56,7 @@ _OTHERS = (
     "microsoft.branches",
     "microsoft.ngrams",
     "microsoft.decoding",
+    "microsoft.windowed",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",

@@ -31,7 +31,8 @@ def _one_token(node: Node) -> tuple[int | None, ...]:
     wide = v.known_size(2, "the value") if v.rank == 3 else width
     parts = bias_parts(node, 10, [width, width, wide])
     q = split_heads(q if parts[0] is None else q + parts[0], heads, "the query")
-    caches, last = (None, None), None
+    caches: tuple[int | None, int | None] = (None, None)
+    last = None
     if k.rank == 3:
         k = split_heads(k if parts[1] is None else k + parts[1], heads, "the key")
         v = split_heads(v if parts[2] is None else v + parts[2], heads, "the value")
