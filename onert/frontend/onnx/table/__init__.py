@@ -57,6 +57,7 @@ _OTHERS = (
     "microsoft.ngrams",
     "microsoft.decoding",
     "microsoft.windowed",
+    "microsoft.alignment",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",
