@@ -26,6 +26,9 @@ _FLAT = (floats(10, 2, 8), floats(10, 2, 8) / 4, floats(10, 4, 6))
 _BATCHED = tuple(x.reshape(2, 5, *x.shape[1:]) for x in _FLAT)
 _PACKED = (np.concatenate([x.reshape(10, -1) for x in _FLAT], 1), None, None)
 _TURNED, _GATES = floats(2, 4, 6, 8), (-_shares(10, 4), _shares(10, 4))
+_BOUNDS = np.int32([0, 3, 10])
+_ROWS, _STATES = floats(10, 6), floats(2, 6, 3)
+_PACKED_AXES = {0: (0,), 2: (0,), 4: (0,)}
 _FLAT_TOKENS = dict.fromkeys((0, 1, 2, 4, 5), (0,)) | {6: (0,)}
 _SOFTPLUS = {"gate_activation": "softplus", "beta_activation": "sigmoid", "qk_l2_norm": 1}
 _TOKENS = dict.fromkeys((0, 1, 2, 4, 5), (0, 1)) | {3: (0,)}
@@ -63,6 +66,8 @@ STATEFUL: list[Any] = [
     *(
         ("GatedDeltaNet", inputs, attributes, 2, _FLAT_TOKENS)
         for inputs, attributes in (
+            ((*_FLAT, _BOUNDS, *_GATES, _TURNED), {}),
+            ((*_FLAT, np.int32([0, 3, 3, 10]), *_GATES), {}),
             ((*_FLAT, None, *_GATES, _TURNED), {}),
             ((*_BATCHED, None, *(x.reshape(2, 5, 4) for x in _GATES)), {}),
             ((*_PACKED, None, *_GATES, _TURNED), {"scale": 0.3}),
@@ -72,6 +77,13 @@ STATEFUL: list[Any] = [
                 (*_FLAT, None, floats(10, 4, 8), _GATES[1], _TURNED, floats(4), floats(32)),
                 {"gate_activation": "kda", "gate_lower_bound": -3.0},
             ),
+        )
+    ),
+    *(
+        ("VarlenCausalConvWithState", inputs, attributes, 2, _PACKED_AXES)
+        for inputs, attributes in (
+            ((_ROWS, _FILTERS, _BOUNDS, None, _STATES), {}),
+            ((_ROWS, _FILTERS, np.int32([0, 1, 9, 10]), _BIAS, floats(3, 6, 6)), {"dilation": 2, "activation": "silu"}),
         )
     ),
 ]
@@ -158,12 +170,41 @@ REFUSED: dict[str, Any] = {
         2,
         "the update rate's projection is f32[5, 1], expected [5, 4]",
     ),
-    "lengths": (
+    "lengths of batches": (
         "GatedDeltaNet",
-        (*_FLAT, np.int32([0, 3, 10]), *_GATES),
+        (*_BATCHED, _BOUNDS, *_GATES),
         {},
         2,
-        "lengths of sequences (input 3), which",
+        "has the lengths of sequences (input 3) of f32[2, 5, 2, 8], expected 3 dimensions",
+    ),
+    "no lengths": ("GatedDeltaNet", (*_FLAT, np.int32([]), *_GATES), {}, 2, "the tensor of lengths is i32[0]"),
+    "states of sequences": (
+        "GatedDeltaNet",
+        (*_FLAT, _BOUNDS, *_GATES, floats(3, 4, 6, 8)),
+        {},
+        2,
+        "the state is f32[3, 4, 6, 8], expected [2, 4, 6, 8]",
+    ),
+    "convolution's states of sequences": (
+        "VarlenCausalConvWithState",
+        (_ROWS, _FILTERS, _BOUNDS, None, floats(3, 6, 3)),
+        {},
+        2,
+        "the state is f32[3, 6, 3], expected [2, 6, 3]",
+    ),
+    "channels of sequences": (
+        "VarlenCausalConvWithState",
+        (_ROWS, floats(5, 1, 4), _BOUNDS, None, _STATES),
+        {},
+        2,
+        "the input is f32[10, 6], expected [any, 5]",
+    ),
+    "weights that change": (
+        "VarlenCausalConvWithState",
+        (_ROWS, _FILTERS, _BOUNDS, None, _STATES, None, floats(10, 2, 6), floats(10, 1)),
+        {},
+        2,
+        "has changes of weights (input 6), which is not supported",
     ),
     "number of sequences": ("GatedDeltaNet", (*_FLAT, None, *_GATES), {}, 2, "has neither lengths of sequences"),
     "captured states": (

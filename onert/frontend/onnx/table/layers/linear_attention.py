@@ -11,6 +11,7 @@ from onert.frontend.onnx.node import EnclosingGraph, Importer, Node
 from onert.frontend.onnx.table.control import add_loop
 from onert.frontend.onnx.table.elements.movement import split
 from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 from .attention import usual_scale
@@ -99,8 +100,12 @@ def _repeated(x: Expression, heads: int, what: str) -> Expression:
     return x.take([at // (heads // own) for at in range(heads)], 2)
 
 
-def recurrence(node: Node, tokens: Tokens, first: Expression) -> tuple[Expression, Expression]:
+def recurrence(
+    node: Node, tokens: Tokens, first: Expression, owners: Expression | None = None
+) -> tuple[Expression, Expression]:
     """The results [batch, tokens, heads, n] of a linear attention and its last state [batch, heads, keys, n].
+
+    With `owners`, there is one sequence of tokens, and each reads and writes one of the states: that of its owner.
 
     The state decays, adds the product of key and value, and is read by the query: `next = g * s + k * v` and
     `y = q * next`. So `y = (q * g) * s + (q * k) * v`: the old state is read once for both products.
@@ -117,7 +122,11 @@ def recurrence(node: Node, tokens: Tokens, first: Expression) -> tuple[Expressio
     group = x.q.known_size(3, "the query")
 
     def each(inner: Draft, scope: EnclosingGraph, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
-        index, s = Expression(inner, at), Expression(inner, now[0])
+        index, states = Expression(inner, at), Expression(inner, now[0])
+        owner = (
+            None if owners is None else Expression(inner, capture(d, inner, owners.operand)).take(index, 0).reshape(1)
+        )
+        s = states if owner is None else states.take(owner, 0)
         found = [Expression(inner, capture(d, inner, step.operand)).take(index, 0) for step in steps]
         rows, agreement, key, value, *more = found
         read = rows @ s
@@ -125,7 +134,9 @@ def recurrence(node: Node, tokens: Tokens, first: Expression) -> tuple[Expressio
             kept, read = (s.of(part) for part in split(inner, read.operand, [1, group], 2))
             value = (value - kept) * more[-1]
         s = s if grown is None else s * more[0]
-        return go, [(s + key * value).operand], [(read + agreement * value).operand]
+        s = s + key * value
+        new = s.operand if owner is None else inner.add(PutRow(), states.operand, s.operand, owner.operand)
+        return go, [new], [(read + agreement * value).operand]
 
     begin = d.constant(np.array(True), DType.BOOL)
     (last,), (y,) = add_loop(node, x.q.size(1).scalar().operand, begin, [first.operand], each)

@@ -32,15 +32,10 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
     if (x.rank < 3 if last else x.rank != 3) or weight.rank != 3:
         raise ModelError(f"has inputs {x.type} and {weight.type}, expected 3 dimensions of each")
     channels, k = weight.known_size(0, "the weight"), weight.known_size(2, "the weight")
-    weight.expect("the weight", channels, 1, k)
-    if not channels or not k:
-        raise ModelError(f"the weight is {weight.type}, expected at least one element")
+    length = state_length(weight, dilation)
     given = x.shape[2:] if last else x.shape[1:2]
     if None not in given and prod(size or 0 for size in given) != channels:
         raise ModelError(f"the input is {x.type}, expected {channels} channels")
-    length = (k - 1) * dilation
-    if dilation < 1 or length > MAX_STEP:
-        raise ModelError(f"dilation is {dilation} for {k} weights, expected at least 1, and at most {MAX_STEP} places")
     sizes = [x.size(at) if size is None else size for at, size in enumerate(x.shape)]
     sizes[axis] = length
     past = optional(node, 3)
@@ -66,6 +61,17 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
         y = y.squeeze(1).transpose(0, 2, 1)
     start = whole.size(axis) - length
     return y.operand, sliced(d, whole.operand, (axis,), start.operand, ints(d, [MAX_STEP]), None)
+
+
+def state_length(weight: Expression, dilation: int) -> int:
+    """How many places before the first one a causal convolution reads, by weights [channels, 1, window]."""
+    channels, k = weight.known_size(0, "the weight"), weight.known_size(2, "the weight")
+    weight.expect("the weight", channels, 1, k)
+    if not channels or not k:
+        raise ModelError(f"the weight is {weight.type}, expected at least one element")
+    if dilation < 1 or (k - 1) * dilation > MAX_STEP:
+        raise ModelError(f"dilation is {dilation} for {k} weights, expected at least 1, and at most {MAX_STEP} places")
+    return (k - 1) * dilation
 
 
 def _tensor_scatter(node: Node) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import frozen
+
+from onert.frontend.onnx.building import ints
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node, Results
 from onert.frontend.onnx.table.elements.movement import split
@@ -11,6 +14,7 @@ from onert.frontend.onnx.table.layers.attention import usual_scale
 from onert.frontend.onnx.table.layers.linear_attention import RULES, Tokens, gates, recurrence
 from onert.frontend.onnx.table.layers.linear_attention import TABLE as ATTENTION
 from onert.frontend.onnx.table.layers.stateful import TABLE as LAYERS
+from onert.frontend.onnx.table.layers.stateful import state_length
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
@@ -54,22 +58,80 @@ def _gate(node: Node) -> tuple[int | None, ...]:
     return decay.cast(x.dtype).operand, rate.cast(DType.FLOAT32).unary(UnaryKind.LOGISTIC).cast(x.dtype).operand
 
 
+@frozen(eq=False)
+class Sequences:
+    """Sequences of tokens one behind another: their number [1], which one each token belongs to, and where they start
+    and end."""
+
+    count: Expression
+    owners: Expression
+    starts: Expression
+    ends: Expression
+
+    @staticmethod
+    def of(bounds: Expression, tokens: Expression) -> Sequences:
+        """The sequences whose first tokens, and the end of the last one, are `bounds`."""
+        if bounds.rank != 1 or bounds.shape[0] == 0:
+            raise ModelError(f"the tensor of lengths is {bounds.type}, expected a vector of at least 1 element")
+        bounds, count = bounds.cast(DType.INT64), bounds.size(0) - 1
+        starts, ends = bounds.take(count.arange(), 0), bounds.take(count.arange() + 1, 0)
+        owners = (tokens.arange().unsqueeze(1) >= ends).cast(DType.INT64).sum(1, keep=False)
+        return Sequences(count, owners, starts, ends)
+
+
+def _packed_convolution(node: Node) -> tuple[int, int]:
+    """A depthwise convolution of sequences one behind another [tokens, channels], each with a state of earlier ones.
+
+    Inputs: x, weight, where the sequences begin and the last one ends, a bias, the states [batch, channels, length].
+    """
+    x, weight, past = operand(node, 0), operand(node, 1), operand(node, 4)
+    for at, what in ((6, "changes of weights"), (7, "factors of earlier tokens")):
+        if node.has(at):
+            raise ModelError(f"has {what} (input {at}), which is not supported")
+    channels, k = weight.known_size(0, "the weight"), weight.known_size(2, "the weight")
+    length = state_length(weight, node.integer("dilation", 1))
+    x.expect("the input", None, channels)
+    sequences = Sequences.of(operand(node, 2), x.size(0))
+    past.expect("the state", sequences.starts.shape[0], channels, length)
+    rows = x.concat([past.transpose(0, 2, 1).reshape_by(-1, channels)], 0)
+
+    def row_of(place: Expression, owner: Expression, start: Expression) -> Expression:
+        """The rows of a sequence's places; those before its first token are in its state."""
+        earlier = x.size(0) + (owner + 1) * length + (place - start)
+        return (place >= start).select(place, earlier)
+
+    owners = sequences.owners.unsqueeze(1)
+    back = x.of(ints(x.draft, [(k - 1 - at) * node.integer("dilation", 1) for at in range(k)]))
+    taps = row_of(x.size(0).arange().unsqueeze(1) - back, owners, sequences.starts.take(owners, 0))
+    wide = rows.take(taps, 0).cast(DType.FLOAT32) * weight.cast(DType.FLOAT32).reshape(channels, k).transpose(1, 0)
+    y = wide.sum(1, keep=False)
+    if node.has(3):
+        operand(node, 3).expect("the bias", channels)
+        y = y + operand(node, 3).cast(DType.FLOAT32)
+    if node.choice("activation", ("none", "silu", "swish"), "none") != "none":
+        y = y * y.unary(UnaryKind.LOGISTIC)
+    places = sequences.ends.unsqueeze(1) - length + x.of(ints(x.draft, [length])).arange()
+    last = row_of(places, sequences.count.arange().unsqueeze(1), sequences.starts.unsqueeze(1))
+    return y.cast(x.dtype).operand, rows.take(last, 0).transpose(0, 2, 1).operand
+
+
 def _delta_net(node: Node) -> tuple[int, int]:
     """Linear attention of tokens [tokens, heads, n] or [batch, tokens, heads, n], with a state [batch, heads, values,
     keys]. Inputs: query, key, value, lengths, decay, update rate, state, two parameters of the decay.
 
-    Without key and value, the query also has their features.
+    Without key and value, the query also has their features. The lengths are where each sequence begins in the tokens
+    of all of them, followed by the end of the last.
     """
-    if node.has(3):
-        raise ModelError("has the lengths of sequences (input 3), which is not supported")
-    q, past = operand(node, 0), optional(node, 6)
+    q, past, ends = operand(node, 0), optional(node, 6), optional(node, 3)
     if node.has(1):
         k, v = operand(node, 1), operand(node, 2)
     else:
         q, k, v = _unpacked(q, past)
     if q.rank not in (3, 4) or k.rank != q.rank or v.rank != q.rank:
         raise ModelError(f"has inputs {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
-    if q.rank == 3 and past is None:
+    if ends is not None and q.rank == 4:
+        raise ModelError(f"has the lengths of sequences (input 3) of {q.type}, expected 3 dimensions")
+    if q.rank == 3 and past is None and ends is None:
         raise ModelError("has neither lengths of sequences (input 3) nor a state (input 6), expected one of these")
     sizes = [
         x.known_size(at, what) for x, what in ((q, "the query"), (v, "the value")) for at in (x.rank - 2, x.rank - 1)
@@ -81,7 +143,10 @@ def _delta_net(node: Node) -> tuple[int, int]:
         if node.has(at) and not needed:
             raise ModelError(f"update_rule is {rule!r} but the {what} (input {at}) is given")
     decay, rate = gates(node, rule, 4, 5)
+    sequences = None if ends is None else Sequences.of(ends, q.size(0))
     count = q.size(0) if past is None else past.size(0)
+    if sequences is not None:
+        count = q.of(ints(q.draft, [1]))
 
     def in_batches(x: Expression, what: str, *dims: int) -> Expression:
         x.expect(what, *[None] * (1 if flat else 2), *dims)
@@ -98,12 +163,14 @@ def _delta_net(node: Node) -> tuple[int, int]:
         rate = in_batches(rate, "the update rate", own)
         activated = node.choice("beta_activation", ("none", "sigmoid"), "none") == "sigmoid"
         rate = (rate.unary(UnaryKind.LOGISTIC) if activated else rate).unsqueeze(3)
-    first = q.filled(0, count, own, width, n) if past is None else past
-    first.expect("the state", q.shape[0], own, width, n)
+    batch = count if sequences is None else sequences.count
+    first = q.filled(0, batch, own, width, n) if past is None else past
+    first.expect("the state", (q if sequences is None else sequences.starts).shape[0], own, width, n)
     tokens = Tokens(
         q * (node.number("scale") or usual_scale(q)), k, in_batches(v, "the value", own, width), decay, rate
     )
-    y, last = recurrence(node, tokens, first.transpose(0, 1, 3, 2))
+    owners = None if sequences is None else sequences.owners
+    y, last = recurrence(node, tokens, first.transpose(0, 1, 3, 2), owners)
     y = y.reshape_by(-1, own, width) if flat else y
     return y.cast(dtype).operand, last.transpose(0, 1, 3, 2).operand
 
@@ -150,5 +217,6 @@ _IMPORTERS: dict[str, Importer] = {
     "GatedDeltaNet": _with_usual(_delta_net, {"state_update_capacity": 0}),
     "LinearAttention": _with_usual(ATTENTION["LinearAttention"], {"state_window": 0}),
     "LinearAttentionGate": _gate,
+    "VarlenCausalConvWithState": _with_usual(_packed_convolution, {"state_update_capacity": 0}),
 }
 OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
