@@ -97,6 +97,7 @@ def _repeated(x: Expression, heads: int, what: str) -> Expression:
     own = x.known_size(2, f"the {what}")
     if own > heads or heads % own:
         raise ModelError(f"{heads} value heads are not a multiple of {own} {what} heads")
+    x.draft.memory.spend(8 * heads, "the heads of values")
     return x.take([at // (heads // own) for at in range(heads)], 2)
 
 

@@ -91,7 +91,7 @@ def _of_beams(node: Node, x: Expression, last: Expression) -> Expression:
     beams, heads, n = origin.known_size(1, "the tensor of beams"), *(x.known_size(at, "a cache") for at in (1, 3))
     origin.expect("the tensor of beams", None, beams, x.shape[2])
     places = x.size(2).arange()
-    own = x.of(ints(x.draft, range(beams))).unsqueeze(1)
+    own = x.of(ints(x.draft, [beams])).arange().unsqueeze(1)
     origin = (places < last).select(origin.cast(DType.INT64), own)
     parts = x.reshape_by(-1, beams, heads, x.size(2), n).transpose(3, 0, 1, 2, 4)
     op = Gather(2, 2)
@@ -123,6 +123,7 @@ def _sparse(node: Node) -> tuple[int, int, int]:
     seen = blocks.take(places / block, 1).take(columns / block, 3).transpose(1, 0, 2, 3)
     seen = seen & (columns <= places.unsqueeze(1).unsqueeze(3))
     if seen.shape[1] not in (1, heads):
+        node.draft.memory.spend(8 * heads, "the layouts of heads")
         seen = seen.take([head % (seen.shape[1] or 1) for head in range(heads)], 1)
     groups, hidden = HeadGroups.of(q, k, seen), seen.select(q.like(0), LEAST)
     raw = scores(groups.split(q), groups.expand_keys(k), attention_scale(node, q)) + groups.split(hidden)

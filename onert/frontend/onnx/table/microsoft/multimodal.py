@@ -37,6 +37,7 @@ def _rotary(node: Node) -> int:
     width = node.integer("rotary_embedding_dim") or x.known_size(3, "the input")
     for at in (2, 3):
         operand(node, at).expect("a table of angles", operand(node, 2).shape[0], width // 2)
+    node.draft.memory.spend(8 * width, "the streams of features")
     streams = _streams(node, width // 2)
     columns = [[at for at, each in enumerate(streams) if each == stream] for stream in range(_STREAMS)]
     order = [at for each in columns for at in each]

@@ -28,6 +28,7 @@ def _hashes(node: Node) -> tuple[int, int]:
     words.expect("the tensor of words", None, None)
     if sizes.rank != 1 or sizes.known_size(0, "the tensor of sizes") != tables:
         raise ModelError(f"the tensor of sizes is {sizes.type}, expected [{tables}]")
+    words.draft.memory.spend(8 * tables, "the numbers of tables")
     if multipliers.rank != 1 or multipliers.known_size(0, "the tensor of multipliers") < longest:
         raise ModelError(f"the tensor of multipliers is {multipliers.type}, expected at least {longest} elements")
     end = optional(node, 5)

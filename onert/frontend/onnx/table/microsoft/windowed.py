@@ -53,7 +53,7 @@ def _words(node: Node) -> int:
     bias.expect("the bias", count)
     letters.expect("the tensor of letters", None, each)
     most = words.shape[1]
-    if not 1 <= size <= (_WIDEST if most is None else most):
+    if not 1 <= size <= (_WIDEST if most is None else min(most, _WIDEST)):
         raise ModelError(f"a window of {size} letters does not fit into {words.type}")
     rows = _windows(letters.take(words, 0), 1, size, 1)  # [words, windows, letters, features]
     rows = rows.reshape_by(rows.size(0), rows.size(1), size * each)
