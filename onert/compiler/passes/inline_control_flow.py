@@ -2,10 +2,11 @@
 
     y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
 
-A `Call` is replaced by the called graph, and an `If` with a known condition by its branch. A branch that is certain to
-fail becomes one that fails with results of the other branch's types. A backend then sees all that runs, with the shapes
-of this particular call, and may run it as one. The executor runs what stays a `While` or an `If`, subgraph by subgraph:
-loops that may never end if nothing limits their rounds, shapes that change from round to round, and state.
+A `Call` is replaced by the called graph, an `If` with a known condition by its branch, and a loop of one round by its
+body. A branch that is certain to fail becomes one that fails with results of the other branch's types. A backend then
+sees all that runs, with the shapes of this particular call, and may run it as one. The executor runs what stays a
+`While` or an `If`, subgraph by subgraph: loops that may never end if nothing limits their rounds, shapes that change
+from round to round, and state.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from onert.compiler.rewrite.loops.lists import as_tensors
 from onert.compiler.rewrite.loops.repeated import with_repetitions
 from onert.compiler.rewrite.loops.round_limits import RoundLimits
 from onert.compiler.rewrite.loops.round_work import unmoved
+from onert.compiler.rewrite.loops.single_round import makes_one_round
 from onert.compiler.rewrite.loops.trip_counts import changes_nothing, most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
@@ -191,7 +193,9 @@ class _Enclosing:
 
     def inlinable(self, operation: Operation, operands: Sequence[CountedOperand]) -> Inlined | None:
         """The subgraph that an operation is certain to run exactly once, if it can replace the operation."""
-        index = certain_call(operation.op, [each.counted for each in operands])
+        op, index = operation.op, certain_call(operation.op, [each.counted for each in operands])
+        if isinstance(op, While) and makes_one_round(self.model, op, [o.counted.type for o in operands], self.simplify):
+            index = op.body
         if index is None:
             return None
         passed = operands[len(operands) - len(self.model[index].inputs) :]
