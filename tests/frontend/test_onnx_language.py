@@ -80,3 +80,12 @@ def test_a_token_of_no_sequence_is_an_error(operator: str) -> None:
     model, feed = one_node_model(MICROSOFT, operator, inputs, *case[2:4])
     with pytest.raises(onert.OnertError, match="index 2 is outside of dimension 0 of 2"):
         onert.InferenceSession(model).run(None, feed)
+
+
+def test_a_linear_attention_without_tokens_keeps_the_batch() -> None:
+    inputs = (floats(2, 0, 16), floats(2, 0, 16), floats(2, 0, 12), floats(2, 2, 8, 6))
+    attributes = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+    model, feed = one_node_model(MICROSOFT, "LinearAttention", inputs, attributes, 2, dict.fromkeys(range(3), (0, 1)))
+    y, state = onert.InferenceSession(model).run(None, feed)
+    assert y.shape == (2, 0, 12)
+    np.testing.assert_array_equal(state, inputs[3])

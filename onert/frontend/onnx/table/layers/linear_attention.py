@@ -46,7 +46,7 @@ def _linear_attention(node: Node) -> tuple[int, int]:
     first.expect("the state", q.shape[0], own, n, width)
     y, last = recurrence(node, Tokens(q * (node.number("scale") or usual_scale(q)), k, v, decay, beta), first)
     dtype = given[0].dtype
-    merged = y.reshape_by(y.size(0), y.size(1), max(heads, own) * width)
+    merged = y.reshape_by(q.size(0), q.size(1), max(heads, own) * width)
     return merged.cast(dtype).operand, last.cast(dtype if past is None else past.dtype).operand
 
 
@@ -143,7 +143,8 @@ def recurrence(
     (last,), (y,) = add_loop(node, x.q.size(1).scalar().operand, begin, [first.operand], each)
     heads, width = group * x.v.known_size(2, "the value"), x.v.known_size(3, "the value")
     rows = first.of(y).transpose(1, 0, 2, 3, 4)
-    return rows.reshape_by(rows.size(0), rows.size(1), heads, width), first.of(last)
+    sizes = x.q.size(0), x.q.size(1), heads, width  # without tokens, `rows` has no batch
+    return rows.reshape_by(*sizes), first.of(last)
 
 
 TABLE: dict[str, Importer] = {"LinearAttention": _linear_attention}
