@@ -12,8 +12,8 @@ from attrs import Factory, define, field, frozen
 from onert.backend import Program, Tensor, TensorInfo
 from onert.exec.frames.buffers import fresh, lent
 from onert.exec.frames.frame import Frame
-from onert.exec.frames.reading import is_read_once
 from onert.ir import Array
+from onert.ir.process.imports import module
 from onert.ir.value import ByIdentity
 
 from .arguments import Input, copied, is_in_place
@@ -222,7 +222,8 @@ class Setup(ByIdentity):
             return nbytes < _IN_PLACE
         once = self._read_once.get(position)
         if once is None:
-            once = self._read_once[position] = is_read_once(self.frame.routine, self.input(position))
+            reading = module("onert.exec.frames.reading")  # imported only for such inputs
+            once = self._read_once[position] = reading.is_read_once(self.frame.routine, self.input(position))
         return not once
 
     def _copied(self, name: str, position: int, array: Array) -> Input:

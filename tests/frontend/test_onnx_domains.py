@@ -52,7 +52,8 @@ def test_an_operator_of_another_domain_matches_onnx_runtime(
             continue
         if a.dtype.kind in "iu":  # computed in float, so a tie may be rounded one step apart
             assert np.abs(a.astype(np.int64) - b.astype(np.int64)).max() <= 1
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1.0 if a.dtype.kind in "iu" else 1e-4)
+        error = 1.0 if a.dtype.kind in "iu" else 1e-4 + 1e-6 * np.abs(b[np.isfinite(b)]).max(initial=0)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=error)  # terms of a sum may cancel
 
 
 @pytest.mark.parametrize(("kind", "constant"), [(np.uint8, True), (np.int8, True), (np.uint8, False)])

@@ -69,11 +69,12 @@ class Softmax(Value):
     beta is 1.
 
     With `logarithm`, its logarithm: `beta * (x - max) - log(sum)`. With `together`, a few rows are computed in parallel
-    while that many are left, otherwise a few registers of one row.
+    while that many are left. With `wide`, a few registers of one row are.
     """
 
     logarithm: bool = False
     together: bool = True
+    wide: bool = False
     scaled: bool = True
 
     @property
@@ -91,7 +92,7 @@ class Softmax(Value):
     def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
         lanes, width = k.isa.f32, task.i64("width")
         beta = task.f32("beta").splat(k.isa.f32) if self.scaled else None
-        reduced = folded if self.together else folded_alone
+        reduced = folded_alone if self.wide else folded
         rows = [task.view("in", F32, task.i64("step"), 1)[n] for n in numbers]
         outs = [task.view("out", F32, task.i64("out_step"), 1)[n] for n in numbers]
 

@@ -130,8 +130,9 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.run(at, ArgColumns(*what), before * chunks, {"in": source}, {"out": result}, slots, flops)
 
 
-_LONG = 2048
-"""Softmax of longer rows is computed row by row: a few rows and their results exceed the first-level cache."""
+_LONG, _SHORT = 2048, 256
+"""Softmax of longer rows is computed row by row: a few rows and their results exceed the first-level cache. And a row
+up to which folding several of its registers in parallel saves too little for the code that it takes."""
 
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -142,7 +143,8 @@ def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     beta = float(op.beta) if isinstance(op, Softmax) else 1.0
     slots = {"step": width, "out_step": width, "width": width, **({} if beta == 1.0 else {"beta": beta})}
     together = rows > 1 and (is_symbolic(width) or width <= _LONG)
-    algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together, scaled=beta != 1.0)
+    wide = not together and (is_symbolic(width) or width > _SHORT)
+    algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together, wide, scaled=beta != 1.0)
     lowering.run(at, algorithm, rows, {"in": source}, {"out": result}, slots)
 
 
