@@ -367,8 +367,10 @@ def _size(model: Subgraphs) -> int:
 def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: Limits) -> Subgraphs:
     """The model after type inference and the passes. Raises CompileError if an operation rejects the input shapes.
 
-    Subgraphs that are no longer called are emptied.
+    Subgraphs that are no longer called are emptied. No run can use the program if the shape of an input is unknown.
     """
+    given = map(entry.subgraph.type, entry.subgraph.inputs)
+    runnable = all(type_.is_static or type_.dtype.is_handle for type_ in given)
     chosen, options, backends, watch = compilation.choices, compilation.options, compilation.backends, compilation.watch
     preferred = next((backend for backend in backends if not backend.single), None)
     extensions = load_extensions(options.extensions)
@@ -388,11 +390,10 @@ def _prepared(entry: Entry, compilation: Compilation, budget: Budget, allowed: L
             is_entry = index == entry.index
             on_change = None if watch is None else partial(watch, index)
             found[index] = optimize(
-                model[index], options, model, runs, allowed.work, supports, extensions, is_entry, on_change
+                model[index], options, model, runs, allowed.work, supports, extensions, is_entry, on_change, runnable
             )
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             pending += sorted(called - found.keys())
-        empty = Subgraph((), (), (), ())
-        return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
+        return evolve(model, subgraphs=tuple(found.get(i, Subgraph((), (), (), ())) for i in range(len(model))))
     except ModelError as error:
         raise CompileError(str(error)) from error

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
@@ -97,14 +99,18 @@ def optimize(
     extensions: tuple[Extension, ...] = (),
     is_entry: bool = True,
     watch: Watch | None = None,
+    runnable: bool = True,
 ) -> Subgraph:
     """An equivalent subgraph, ready for lowering: everything that the required passes ensure holds.
 
     `is_entry`: callers enter the subgraph directly, not only other subgraphs. Operations are decomposed if `supports`
     says that this makes them native. Loops and branches that call subgraphs of the `model` become operations that
     enclose these, if possible and if a backend `runs` the result; together such loops may use the `work` of one run.
-    `watch` is called after each step, but not inside loops and branches.
+    `watch` is called after each step, but not inside loops and branches. Unless the result is `runnable`, only required
+    passes run: others would take their time in vain.
     """
+    if not runnable:
+        options, supports, runs = evolve(options, optimize=False), None, None
 
     def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
         graph = simplified(graph, options, extensions, watch, supports)

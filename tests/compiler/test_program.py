@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 
 from onert.backend import Backend, Program
 from onert.backend.planner import PLANNERS
+from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
-from onert.ir import Array, CompileError, Package, Subgraph, Subgraphs
+from onert.exec import Execution
+from onert.ir import Array, CompileError, DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -275,3 +279,15 @@ def test_compiling_restores_the_state_of_the_garbage_collector(enabled: bool) ->
         assert gc.isenabled() == enabled
     finally:
         gc.enable()
+
+
+def test_no_passes_run_for_a_program_that_no_run_can_use() -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, 3)), "x")
+    turned = b.add(Transpose(), b.add(Transpose(), x, b.constant(np.int32([1, 0]))), b.constant(np.int32([1, 0])))
+    first = program(b.model([b.add(Unary(UnaryKind.NEG), turned)]).primary, load_backends(("reference",)))
+    known = first.specialize({0: (2, 3)})
+    assert [len(each.main.subgraph.operations) for each in (first, known)] == [3, 1]
+    assert first.outputs[0].shape == (None, 3)
+    (y,) = Execution(known).run([np.ones((2, 3), np.float32)]).values()
+    assert y.tolist() == [[-1] * 3] * 2
