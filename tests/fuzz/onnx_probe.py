@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 from fuzz.mutate_onnx import mutant
-from fuzz.probe import HELD_BYTES, attempt, report, run_as_package
+from fuzz.probe import report_mutants
 from onnx.reference.ops import op_pool_common
 from onnx_cases import cases, read
 
@@ -49,14 +49,7 @@ def corpus() -> list[bytes]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    first, count = int(arguments[0]), int(arguments[1])
-    models = corpus()
-
-    def ended(seed: int) -> str:
-        mutated = mutant(seed, models[seed % len(models)])
-        return attempt(lambda: run_as_package(mutated, ("reference",) if seed % 4 else ()))
-
-    report(range(first, first + count), ended, HELD_BYTES)
+    report_mutants(arguments, corpus(), mutant)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from fuzz.batch import bytes_changed
 from fuzz.mutate_onnx import CHANGES
-from fuzz.probe import HELD_BYTES, attempt, report, run_as_package
+from fuzz.probe import report_mutants
 from onnx import ModelProto
 from onnx_cases import cases, read
 from ort_writer import written
@@ -34,14 +34,8 @@ def mutant(seed: int, model: bytes) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> None:
-    first, count = int(arguments[0]), int(arguments[1])
     models = [m for kind in KINDS for name in sorted(cases(kind)) if len(m := read(kind, name).model) < 60_000]
-
-    def ended(seed: int) -> str:
-        mutated = mutant(seed, models[seed % len(models)])
-        return attempt(lambda: run_as_package(mutated, ("reference",) if seed % 4 else ()))
-
-    report(range(first, first + count), ended, HELD_BYTES)
+    report_mutants(arguments, models, mutant)
 
 
 if __name__ == "__main__":

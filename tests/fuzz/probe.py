@@ -80,6 +80,17 @@ def report(seeds: Iterable[int], ended: Callable[[int], str], most: int) -> None
         print(f"{process_time() - start:.2f}", how)
 
 
+def report_mutants(arguments: Sequence[str], models: Sequence[bytes], mutant: Callable[[int, bytes], bytes]) -> None:
+    """Report on the mutants of models for a range of seeds, given as its first number and its length."""
+    first, count = int(arguments[0]), int(arguments[1])
+
+    def ended(seed: int) -> str:
+        mutated = mutant(seed, models[seed % len(models)])
+        return attempt(lambda: run_as_package(mutated, ("reference",) if seed % 4 else ()))
+
+    report(range(first, first + count), ended, HELD_BYTES)
+
+
 def main(arguments: Sequence[str]) -> None:
     first, count = int(arguments[0]), int(arguments[1])
     corpus = [Path(p).read_bytes() for p in arguments[2:]]

@@ -21,6 +21,7 @@ from onert.compiler.pipeline import optimize
 from onert.ir import CallTypes, Op, Operation, Subgraph, Subgraphs, TensorType, evaluate
 from onert.ir.analysis.model_inference import infer_alone, infer_model
 from onert.ir.builder import Builder
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
@@ -230,3 +231,12 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array], tolerance: f
 def check(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, tolerance: float = 1e-5, threads: int = 1) -> None:
     """Require that native results agree with the operations' definitions."""
     assert_close(natively(subgraph, inputs, isa, threads), evaluated(subgraph, inputs), tolerance)
+
+
+def assert_pooled(op: Pool2D, x: Array, isa: Isa) -> None:
+    """A pool's native results match its definition, and are the same for any number of threads. Averages are those of
+    finite numbers."""
+    graph, inputs = single(op, x if op.kind is Pooling.MAX else np.nan_to_num(x, neginf=-3))
+    found = natively(graph, inputs, isa, 1)
+    assert_close(found, evaluated(graph, inputs), 1e-6)
+    np.testing.assert_array_equal(found, natively(graph, inputs, isa, 3))

@@ -38,8 +38,7 @@ class SpellNumbers(Op):
     """
 
     def infer(self, x: TensorType) -> TensorType:
-        known = x.dtype is DType.BOOL or (x.dtype.is_numeric and not x.dtype.is_complex)
-        require(known, f"x is {x}, expected real numbers or booleans")
+        require(_is_spelled(x.dtype), f"x is {x}, expected real numbers or booleans")
         return TensorType(DType.STRING, x.shape)
 
     def rounds(self, types: CallTypes) -> int:
@@ -67,8 +66,7 @@ class ReadNumbers(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.dtype is DType.STRING, f"x is {x}, expected strings")
-        known = self.to is DType.BOOL or (self.to.is_numeric and not self.to.is_complex)
-        require(known, f"the result is {self.to.text}, expected real numbers or booleans")
+        require(_is_spelled(self.to), f"the result is {self.to.text}, expected real numbers or booleans")
         return TensorType(self.to, x.shape)
 
     def rounds(self, types: CallTypes) -> int:
@@ -82,6 +80,11 @@ class ReadNumbers(Op):
             found = np.array([_integer(each, most) for each in texts], np.uint64)
             return (found != 0 if self.to is DType.BOOL else found.astype(target)).reshape(x.shape)
         return np.array([_real(each) for each in texts], np.float64).astype(target).reshape(x.shape)
+
+
+def _is_spelled(dtype: DType) -> bool:
+    """Whether elements are real numbers or booleans."""
+    return dtype is DType.BOOL or (dtype.is_numeric and not dtype.is_complex)
 
 
 def _begins(pattern: re.Pattern[str], whole: str) -> re.Match[str]:
