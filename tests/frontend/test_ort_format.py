@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import asdict, evolve
+from hostile.writer import Table
+from onnx_cases import problem, read
+
+import onert
+from onert import InferenceSession, ModelError
+from onert.frontend.onnx.declarations import read_declarations
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
-
-from hostile.writer import Table  # noqa: E402
-from onnx_cases import problem, read  # noqa: E402
-from ort_writer import attributes_of, file_of, model_table, written  # noqa: E402
-
-import onert  # noqa: E402
-from onert import InferenceSession, ModelError  # noqa: E402
-from onert.frontend.onnx.declarations import read_declarations  # noqa: E402
+ort_writer = pytest.importorskip("ort_writer")
 
 LISTED = Path(__file__).parent.parent.joinpath("conformance/onnx_passing.txt").read_text(encoding="ascii").split()
 LAYERS = [name for name in LISTED if not name.startswith("node/")][::4]
@@ -103,13 +102,15 @@ def test_operators_that_onnx_runtime_converts_give_the_expected_results(
 @pytest.mark.parametrize(("feed", "text"), FEATURES.values(), ids=FEATURES)
 def test_files_give_the_results_of_their_onnx_models(feed: dict[str, Any], text: str) -> None:
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
-    found, wanted = (InferenceSession(m).run(None, feed) for m in (written(model), model.SerializeToString()))
+    found, wanted = (
+        InferenceSession(m).run(None, feed) for m in (ort_writer.written(model), model.SerializeToString())
+    )
     assert [each.tolist() for each in found] == [each.tolist() for each in wanted]
 
 
 def test_a_file_declares_what_its_onnx_model_declares(tmp_path: Path) -> None:
     model, path = _model(), tmp_path / "m.bin"
-    path.write_bytes(written(model))
+    path.write_bytes(ort_writer.written(model))
     found, wanted = read_declarations(path), read_declarations(model.SerializeToString())
     assert found is not None
     assert wanted is not None
@@ -122,7 +123,7 @@ def test_a_file_declares_what_its_onnx_model_declares(tmp_path: Path) -> None:
 
 def test_a_session_runs_a_file_and_replaces_its_initializers(tmp_path: Path) -> None:
     path, x = tmp_path / "m.ort", np.ones((2, 3), np.float32)
-    path.write_bytes(written(_model()))
+    path.write_bytes(ort_writer.written(_model()))
     feed = {"x": x, "k": np.int64(1)}
     assert InferenceSession(path).run(None, feed)[0].tolist() == [[1, 4, 9]] * 2
     options = onert.SessionOptions()
@@ -135,7 +136,7 @@ def test_maps_are_returned_as_dictionaries() -> None:
         """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml": 3]>
         g (float[1, 2] x) => (seq(map(int64, float)) y) { y = ai.onnx.ml.ZipMap <classlabels_int64s = [5, 7]> (x) }"""
     )
-    (found,) = InferenceSession(written(model)).run(None, {"x": np.float32([[0.25, 0.75]])})
+    (found,) = InferenceSession(ort_writer.written(model)).run(None, {"x": np.float32([[0.25, 0.75]])})
     assert found == [{5: 0.25, 7: 0.75}]
 
 
@@ -145,7 +146,9 @@ def test_sparse_initializers_are_read() -> None:
     model = _model()
     del model.graph.initializer[:]
     model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [3]))
-    (found,) = InferenceSession(written(model)).run(None, {"x": np.ones((1, 3), np.float32), "k": np.int64(0)})
+    (found,) = InferenceSession(ort_writer.written(model)).run(
+        None, {"x": np.ones((1, 3), np.float32), "k": np.int64(0)}
+    )
     assert found.tolist() == [[25, 0, 49]]
 
 
@@ -164,7 +167,7 @@ def _compiled(model: Table) -> None:
 
 def _deep(model: Table) -> None:
     graph = _graph(model)
-    attributes_of(model, 1)
+    ort_writer.attributes_of(model, 1)
     for _ in range(50):
         node = Table("Node", op_type="If", inputs=["c"], outputs=["y"])
         node.fields["attributes"] = [Table("Attribute", name="then_branch", type=5, g=graph)]
@@ -197,8 +200,8 @@ REFUSED: tuple[tuple[Callable[[Table], object], str], ...] = (
     (_deep, "graphs at byte .* are nested more than"),
     (_nested_types, "types at byte .* are nested more than"),
     (_doubling, "reading what its offsets refer to"),
-    (lambda m: attributes_of(m, 0)[0].fields.update(type=99), "attribute 'value' at byte .* is of kind 99"),
-    (lambda m: attributes_of(m, 0)[0].fields.update(type=12), "value"),
+    (lambda m: ort_writer.attributes_of(m, 0)[0].fields.update(type=99), "attribute 'value' at byte .* is of kind 99"),
+    (lambda m: ort_writer.attributes_of(m, 0)[0].fields.update(type=12), "value"),
     (lambda m: _graph(m).fields["initializers"][0].fields.update(raw_data=b"123"), "tensor 'w' .* has 3 bytes"),
     (lambda m: _graph(m).fields["initializers"][0].fields.update(data_type=8), "tensor 'w' .* has 0 elements"),
     (lambda m: _graph(m).fields["initializers"][0].fields.update(data_type=99), "element type 99 is not one of ONNX's"),
@@ -209,14 +212,14 @@ REFUSED: tuple[tuple[Callable[[Table], object], str], ...] = (
 
 @pytest.mark.parametrize(("change", "message"), REFUSED, ids=[message[:40] for _, message in REFUSED])
 def test_a_malformed_file_is_refused_with_the_place(change: Callable[[Table], object], message: str) -> None:
-    model = model_table(_model())
+    model = ort_writer.model_table(_model())
     change(model)
     with pytest.raises(ModelError, match=message):
-        onert.load(file_of(model)).models  # noqa: B018 # parsed only when it is used
+        tuple(onert.load(ort_writer.file_of(model)).models)  # parsed only when it is used
 
 
 def test_a_file_that_is_cut_short_is_refused() -> None:
-    whole = written(_model())
+    whole = ort_writer.written(_model())
     for size in range(8, len(whole) - 8, 7):
         with pytest.raises(ModelError):
-            onert.load(whole[:size]).models  # noqa: B018
+            tuple(onert.load(whole[:size]).models)
