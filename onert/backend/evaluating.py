@@ -317,5 +317,5 @@ def _bytes_of(tensors: Iterable[Tensor]) -> int:
 
 def _elements(tensor: Tensor) -> Array:
     if tensor.buffer is None:
-        raise RuleError("an operand has no elements yet")
+        raise RuleError(f"an operand, {tensor.declared}, has no elements yet")
     return _snapshot(tensor)
