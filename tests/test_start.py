@@ -10,7 +10,10 @@ from pathlib import Path
 
 import attrs
 import pytest
+from model_writer import Model
 from shared_material import REPOSITORY
+
+from onert.ir import DType
 
 RUN = """
 import sys
@@ -98,6 +101,22 @@ def test_a_second_process_imports_neither_the_compiler_nor_llvm(name: str, tmp_p
     own = {module for module in running.split() if module.startswith("onert") and ".ops." not in module}
     assert not {module for module in running.split() if module.startswith("onert.ir.ops.")}  # no operations were needed
     assert own <= set(LISTED.read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("elements", [1 << 10, 1 << 16, 1 << 19])
+def test_a_second_process_needs_no_operations_whatever_the_size_of_an_input(elements: int, tmp_path: Path) -> None:
+    model = tmp_path / "relu.tflite"
+    built = Model()
+    graph = built.graph()
+    x, y = graph.input(DType.FLOAT32, (1, elements)), graph.tensor(DType.FLOAT32, (1, elements))
+    graph.operator("RELU", [x], [y])
+    graph.outputs(y)
+    model.write_bytes(built.done())
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", RUN, str(model)]
+    for _ in range(2):
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    assert not [module for module in said.splitlines()[-1].split() if module.startswith("onert.ir.ops.")]
 
 
 _REST = "OPENBLAS_THREAD_TIMEOUT"

@@ -88,7 +88,7 @@ class Routine(Value):
     inputs in other spaces are not in an arena; an `unstored` operand of a group has no tensor at all. `work` is a run's
     cost in additions. A `metered` routine has tensors of unknown size or calls subgraphs, so its cost is only known
     at run time. `roots` maps operands to the variable, input or output whose memory they share. `pairs` are inputs and
-    outputs that a caller may place in the same memory.
+    outputs that a caller may place in the same memory. A run reads each element of the inputs `read_once` only once.
     """
 
     subgraph: Subgraph
@@ -101,6 +101,7 @@ class Routine(Value):
     metered: bool = False
     roots: Mapping[int, int] = field(factory=dict)
     pairs: tuple[tuple[int, int], ...] = ()
+    read_once: tuple[int, ...] = ()
 
     @cached_property
     def followers(self) -> tuple[tuple[int, ...], ...]:

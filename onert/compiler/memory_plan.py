@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from math import prod
 
 from onert.backend import ArenaPlan, Memory, Placement, tensor_bytes
 from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import in_any_order, lifetimes
 from onert.ir import Subgraph
+from onert.ir.analysis.cost import cost
+from onert.ir.shape import static
 
 from .linearize import Timeline
 from .tensor_registration import Registration, members
+
+_MOST_PER_ELEMENT = 2
+"""The most operations per element of an input that is read once, of any operation that a kernel computes from it while
+it reads it."""
 
 
 def plan_arenas(
@@ -49,3 +56,26 @@ def _plan(
         for operand in shared
     }
     return ArenaPlan(memory, found.size, placements, found.bound, found.planner)
+
+
+def read_once(subgraph: Subgraph, groups: Sequence[Sequence[int]], shared: Collection[int]) -> tuple[int, ...]:
+    """The inputs whose elements a run reads once and in order: a single one of the fused `groups` reads it, and
+    computes only a few operations per element. A convolution reads elements several times, and a transpose out of
+    order. An input that shares its memory is none of them.
+    """
+    readers: dict[int, list[Sequence[int]]] = {
+        i: [] for i in subgraph.inputs if i not in shared and subgraph.type(i).is_static
+    }
+    for group in groups:
+        for i in {i for at in group for i in subgraph.operations[at].used if i in readers}:
+            readers[i].append(group)
+    return tuple(i for i, found in readers.items() if len(found) == 1 and _is_in_order(subgraph, found[0], i))
+
+
+def _is_in_order(subgraph: Subgraph, group: Sequence[int], operand: int) -> bool:
+    """Whether a group computes little for each element of an operand, so that it reads each only once."""
+    most = _MOST_PER_ELEMENT * prod(static(subgraph.type(operand).shape))
+    return all(
+        cost(each.op, subgraph.types(each)).flops <= most and not (each.op.stored and operand in each.used)
+        for each in (subgraph.operations[at] for at in group)
+    )

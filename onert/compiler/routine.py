@@ -22,7 +22,7 @@ from .kernel_generation import fuse, generate
 from .limits import is_metered, memory_of, work_of
 from .linearize import linearize
 from .lowering import Lowered, lower
-from .memory_plan import plan_arenas
+from .memory_plan import plan_arenas, read_once
 from .options import Options
 from .partition import Part, Predecessors, Steps, partition, split
 from .tensor_registration import register
@@ -134,6 +134,7 @@ def compile_routine(plan: Plan, options: Options, measured: ExecTimes | None, me
     if options.executor != "Linear":
         order = ranks(dependencies, estimated_costs(steps) if measured is None else measured_costs(steps, measured))
     work = work_of(lowered.subgraph, lowered.backends)
+    groups = [group.operations for step in steps for group in step.sequence.groups]
     return Routine(
         lowered.subgraph,
         steps,
@@ -145,6 +146,7 @@ def compile_routine(plan: Plan, options: Options, measured: ExecTimes | None, me
         is_metered(lowered.subgraph),
         plan.updates.roots,
         plan.updates.pairs,
+        read_once(lowered.subgraph, groups, set(plan.updates.roots.values())),
     )
 
 

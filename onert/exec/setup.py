@@ -13,7 +13,6 @@ from onert.backend import Program, Tensor, TensorInfo
 from onert.exec.frames.buffers import fresh, lent
 from onert.exec.frames.frame import Frame
 from onert.ir import Array
-from onert.ir.process.imports import module
 from onert.ir.value import ByIdentity
 
 from .arguments import Input, copied, is_in_place
@@ -93,8 +92,6 @@ class Setup(ByIdentity):
     kept_outputs: set[int] = Factory(set)
     _ends: Sequence[tuple[str, Tensor, TensorInfo]] = field(default=(), init=False)
     """The name, the tensor and the description of each output."""
-    _read_once: dict[int, bool] = field(factory=dict, init=False)
-    """Whether a run reads an input, by position, only once."""
     _has_lent: bool = field(default=False, init=False)
     """Whether `run_inputs` has arrays used in place."""
     _may_be_large: bool = field(default=False, init=False)
@@ -220,11 +217,7 @@ class Setup(ByIdentity):
         """Whether a copy of an input of this size is faster than its use in place."""
         if nbytes >= _IN_PLACE or nbytes < _READ_ONCE:
             return nbytes < _IN_PLACE
-        once = self._read_once.get(position)
-        if once is None:
-            reading = module("onert.exec.frames.reading")  # imported only for such inputs
-            once = self._read_once[position] = reading.is_read_once(self.frame.routine, self.input(position))
-        return not once
+        return self.input(position) not in self.frame.routine.read_once
 
     def _copied(self, name: str, position: int, array: Array) -> Input:
         """An input copied to the execution's own buffer."""

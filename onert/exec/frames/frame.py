@@ -228,8 +228,9 @@ class Frame:
             return None
         if len(operands & ends) != 1 or operands & updated or self._is_shared(operand, operands):
             return None
-        steps = zip(self.routine.steps, self._redirectable, strict=True)
-        using = [own for step, own in steps if any(operands & {*o.used, *o.outputs} for o in step.sequence.body)]
+        # Every operand in this memory shares it through operations, one of which crosses each boundary between steps.
+        steps = list(zip((step.sequence for step in self.routine.steps), self._redirectable, strict=True))
+        using = [own for sequence, own in steps if not operands.isdisjoint((*sequence.inputs, *sequence.outputs))]
         return together(own.redirect(operands) if isinstance(own, Redirects) else None for own in using)
 
     def _is_shared(self, operand: int, operands: frozenset[int]) -> bool:
