@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pytest
 from model_writer import Model
 from shared_material import REPOSITORY
@@ -117,6 +118,77 @@ def test_a_second_process_needs_no_operations_whatever_the_size_of_an_input(elem
     for _ in range(2):
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     assert not [module for module in said.splitlines()[-1].split() if module.startswith("onert.ir.ops.")]
+
+
+RUN_A_SESSION = """
+import sys
+import numpy as np
+import onert
+from onert.compiler.program_cache import other_shapes
+other_shapes.WORTH_CACHING = 0.0
+session = onert.InferenceSession(sys.argv[1])
+print(session.run(None, {"x": np.ones((2, 3), np.float32)})[0].tolist())
+print(*sorted(sys.modules))
+"""
+SESSION_ONLY = ("onert.frontend.onnx", "onert.runtime.", "onert.frontend.windows")
+"""The beginnings of the names of modules that a session imports besides those of `LISTED`."""
+
+
+def test_a_second_session_imports_no_operation_kinds_and_no_other_formats(tmp_path: Path) -> None:
+    helper = pytest.importorskip("onnx.helper", reason="the package onnx is not installed")
+    model = tmp_path / "sum.onnx"
+    names = [helper.make_tensor_value_info(name, 1, ["n", 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "sum", names[:1], names[1:])
+    model.write_bytes(
+        helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", RUN_A_SESSION, str(model)]
+    for _ in range(2):
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    read = set(said.splitlines()[-1].split())
+    assert {*COMPILING, *UNUSUAL, "json", "zipfile"}.isdisjoint(read)
+    own = {module for module in read if module.startswith("onert") and not module.startswith(SESSION_ONLY)}
+    assert own <= set(LISTED.read_text(encoding="utf-8").split())
+
+
+VARIABLE = """
+import sys
+import numpy as np
+import onert
+execution = onert.Execution(onert.compile(onert.load(sys.argv[1])))
+x = np.ones(execution.program.inputs[0].shape, execution.program.inputs[0].dtype.numpy)
+print([next(iter(execution.run([x]).values())).tolist() for _ in range(2)])
+print(*sorted(sys.modules))
+"""
+
+
+def _sum_of_inputs() -> bytes:
+    """A model with a variable that is 0 at first, and that each run adds its input to."""
+    built = Model()
+    graph, once = built.graph(), built.graph("once")
+    x, before, total = graph.input(DType.FLOAT32, (1, 1)), *(graph.tensor(DType.FLOAT32, (1, 1)) for _ in range(2))
+    handle, handle_once = (each.tensor(DType.RESOURCE, ()) for each in (graph, once))
+    graph.operator("CALL_ONCE", [], [], ("CallOnceOptions", {"initSubgraphIndex": 1}))
+    graph.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", {"sharedName": "sum"}))
+    graph.operator("READ_VARIABLE", [handle], [before])
+    graph.operator("ADD", [x, before], [total], ("AddOptions", {}))
+    graph.operator("ASSIGN_VARIABLE", [handle, total], [])
+    graph.outputs(total)
+    once.operator("VAR_HANDLE", [], [handle_once], ("VarHandleOptions", {"sharedName": "sum"}))
+    once.operator("ASSIGN_VARIABLE", [handle_once, once.constant(np.zeros((1, 1), np.float32))], [])
+    return built.done()
+
+
+def test_a_second_process_needs_no_operations_for_a_model_with_variables(tmp_path: Path) -> None:
+    model = tmp_path / "sums.tflite"
+    model.write_bytes(_sum_of_inputs())
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", VARIABLE, str(model)]
+    for _ in range(2):
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+        assert said[0] == "[[[1.0]], [[2.0]]]"
+    assert not [module for module in said[1].split() if module.startswith("onert.ir.ops.")]
 
 
 _REST = "OPENBLAS_THREAD_TIMEOUT"

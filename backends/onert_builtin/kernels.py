@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from onert.backend import HOST, EvaluatingKernel, Kernel, Sequence, StretchedKernel, Tensor, Tensors, queue_of
-from onert.backend.evaluating import stretched
+from onert.backend.evaluation.evaluating import stretched
 from onert.ir import Context, Operation
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.control_flow.rest import Rest
@@ -35,7 +35,7 @@ def kernel(sequence: Sequence) -> Kernel:
 def stretched_kernel(kernel: Kernel) -> StretchedKernel | None:
     """The kernel for all lengths that a trace covers; None if it is not one that runs a part of the entry."""
     if isinstance(kernel, EvaluatingKernel) and all(isinstance(each.op, Rest) for each in kernel.sequence.body):
-        found: StretchedKernel | None = stretched(kernel)
+        found: StretchedKernel | None = stretched(kernel.sequence)
         return found
     return None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onert.backend import Kernel, Sequence, Settings, StretchedKernel
+from onert.backend import EvaluatingKernel, Kernel, Sequence, Settings, StretchedKernel
 from onert.backend.backend import Sequenced
 from onert.backend.cache import DISTRIBUTION, installed
-from onert.ir import CallTypes, Operation
+from onert.ir import BackendError, CallTypes, Operation
 from onert.ir.process import imports
 
 if TYPE_CHECKING:
@@ -30,16 +30,22 @@ class Reference(Sequenced):
         return None
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        kernel: Kernel = imports.module("onert.backend.evaluating").EvaluatingKernel(sequence)
-        return kernel
+        return EvaluatingKernel(sequence)
 
     def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
-        made: StretchedKernel | None = imports.module("onert.backend.evaluating").stretched(kernel)
-        return made
+        return _stretched(kernel)
 
     def fingerprint(self, settings: Settings) -> str:
         return installed(Path(__file__).parent, DISTRIBUTION)
 
     def revive_stretched(self, kept: object, kernel: Kernel) -> StretchedKernel:
-        made: StretchedKernel = imports.module("onert.backend.evaluating").stretched(kernel)
+        made = _stretched(kernel)
+        if made is None:
+            raise BackendError("an attribute of an operation depends on a length")
         return made
+
+
+def _stretched(kernel: Kernel) -> StretchedKernel | None:
+    assert isinstance(kernel, EvaluatingKernel)
+    made: StretchedKernel | None = imports.module("onert.backend.evaluation.evaluating").stretched(kernel.sequence)
+    return made

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings, ShipsCode, ShowsCode
+from .evaluation.evaluating_kernel import EvaluatingKernel
 from .kernel import (
     CopiesAfter,
     Following,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         Symbol,
         Version,
     )
-    from .evaluating import EvaluatingKernel
     from .queue import Enqueues, Event, Queue, queue_of
 
 __all__ = [
@@ -115,7 +115,6 @@ __getattr__ = later(
     __name__,
     {
         **dict.fromkeys(__all__, "onert.backend.emission"),
-        "EvaluatingKernel": "onert.backend.evaluating",
         **dict.fromkeys(("Enqueues", "Event", "Queue", "queue_of"), "onert.backend.queue"),
     },
 )

@@ -113,6 +113,11 @@ class Routine(Value):
         return tuple(map(tuple, found))
 
     @cached_property
+    def read(self) -> frozenset[int]:
+        """The operands that steps read but do not compute themselves, variables and inputs among them."""
+        return frozenset(operand for step in self.steps for operand in step.sequence.inputs)
+
+    @cached_property
     def is_on_host(self) -> bool:
         """Whether all tensors are in host memory."""
         return all(memory.name == HOST.name for memory in {id(m): m for m in self.memories.values()}.values())

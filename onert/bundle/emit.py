@@ -10,7 +10,7 @@ from attrs import evolve
 
 from onert import compiler
 from onert.backend import Backend, Blueprint, EmitsObject, Kernel, Program, Sequence, Settings, TensorInfo
-from onert.backend.evaluating import EvaluatingKernel
+from onert.backend.evaluation.evaluating_kernel import EvaluatingKernel
 from onert.backend.registry import load_backend
 from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options

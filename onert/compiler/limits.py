@@ -16,7 +16,7 @@ from math import prod
 from attrs import frozen
 
 from onert.backend import ArenaPlan, Backend
-from onert.backend.evaluating import work_of_evaluating
+from onert.backend.evaluation.evaluating import work_of_evaluating
 from onert.ir import CallTypes, CompileError, Op, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.cost import cost
 from onert.ir.process.budget import Budget

@@ -17,15 +17,16 @@ from .format import HEAD, Format
 OWN = (
     "onert.frontend.tflite",
     "onert.frontend.circle",
+    "onert.frontend.onnx",
+    "onert.frontend.onnx.ort",
     "onert.frontend.nnpackage",
     "onert.frontend.flow",
     "onert.frontend.tnn",
-    "onert.frontend.onnx",
-    "onert.frontend.onnx.ort",
     "onert.frontend.containers.litertlm",
     "onert.frontend.containers.task",
 )
-"""The project's own formats, each the `FORMAT` of a package or module. They take precedence over installed ones."""
+"""The project's own formats, each the `FORMAT` of a package or module. They are imported in this order until one
+recognises a file, so the common ones and those that import little come first. Installed formats come after them."""
 
 
 def formats() -> tuple[Format, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hostile.writer import Model, tensor
 
 import onert
-from onert.backend.evaluating import WORK_OF_A_ROUND, work_of_evaluating
+from onert.backend.evaluation.evaluating import WORK_OF_A_ROUND, work_of_evaluating
 from onert.compiler.limits import MEMORY, WORK, Limits, limits, memory_of, native_work
 from onert.compiler.options import Options
 from onert.compiler.passes.fold_constants import fold_constants

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onert.backend.evaluating import EvaluatingKernel
+from onert.backend import EvaluatingKernel
 from onert.runtime.session import InferenceSession
 
 onnx_parser = pytest.importorskip("onnx.parser")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from onert.backend.evaluating import work_of_evaluating
+from onert.backend.evaluation.evaluating import work_of_evaluating
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function

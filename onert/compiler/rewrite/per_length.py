@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from onert.backend.evaluating import varies, work_of_evaluating
+from onert.backend.evaluation.evaluating import varies, work_of_evaluating
 from onert.ir import (
     Array,
     CallTypes,

@@ -375,7 +375,7 @@ class Frame:
         held = [
             (r, self._tensors[index].array)
             for r, index in named
-            if r is not None and r.initial is None and index not in graph.uses
+            if r is not None and r.initial is None and index not in self.routine.read
         ]
         return (
             *(partial(setitem, self._context.state, r.key, array) for r, array in held),

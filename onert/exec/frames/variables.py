@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from onert.backend import HOST
-from onert.ir import Array, ExecutionError, Resource, Subgraph, TensorType
+from onert.backend import HOST, Routine
+from onert.ir import Array, ExecutionError, Resource, TensorType
 from onert.ir import shape as shapes
 
 from .frame import Frame
@@ -45,7 +45,7 @@ class Variables:
     def __init__(self, frame: Frame, state: dict[Any, Any]) -> None:
         self._frame = frame
         self._state = state
-        self._held = {held.resource.key: held for held in _held(frame.routine.subgraph)}
+        self._held = {held.resource.key: held for held in _held(frame.routine)}
         self._arrays: dict[Any, Any] = dict.fromkeys(self._held, _NOWHERE)
 
     def begin(self) -> None:
@@ -94,10 +94,11 @@ def _is_like(array: Any, type_: TensorType) -> bool:
     return isinstance(array, np.ndarray) and array.dtype == type_.dtype.numpy and array.shape == type_.shape
 
 
-def _held(subgraph: Subgraph) -> list[Held]:
+def _held(routine: Routine) -> list[Held]:
+    subgraph = routine.subgraph
     sources = {update.source for update in subgraph.state}
     return [
-        Held(index, operand.type, operand.resource, index in subgraph.uses or index in sources)
+        Held(index, operand.type, operand.resource, index in routine.read or index in sources)
         for index, operand in enumerate(subgraph.operands)
         if operand.resource is not None
     ]

@@ -14,6 +14,7 @@ from onert.frontend.format import HEAD
 from onert.frontend.windows import Blocks
 from onert.ir import DType
 from onert.ir.process import imports
+from onert.ir.value import ByIdentity
 
 from .messages import Columns, ValueDeclaration, ValueType, columns, read_columns, read_graph_ends
 from .onnx_format import recognize
@@ -22,7 +23,7 @@ from .wire import Message, Octets, budget
 
 
 @frozen(eq=False)
-class Declarations:
+class Declarations(ByIdentity):
     """The inputs and outputs of a model's graph, and the model's texts."""
 
     inputs: tuple[ValueDeclaration, ...]

@@ -14,6 +14,7 @@ from attrs import field, frozen
 from onert.frontend.flatbuffer import Data
 from onert.ir import DType, ModelError
 from onert.ir.process.budget import MAX_CALL_DEPTH
+from onert.ir.value import ByIdentity
 
 from .element_types import element_type
 from .wire import Message
@@ -24,7 +25,7 @@ Dimension = int | str | None
 
 
 @frozen(eq=False)
-class Tensor:
+class Tensor(ByIdentity):
     """A TensorProto at a byte of the file; its elements are not decoded yet.
 
     They are `raw`, or in another file, or in the fields of the message; or, if they are strings, `fields` itself.
@@ -44,7 +45,7 @@ class Tensor:
 
 
 @frozen(eq=False)
-class SparseTensor:
+class SparseTensor(ByIdentity):
     """A SparseTensorProto: the values, their indices, and the dense shape."""
 
     values: Tensor
@@ -53,7 +54,7 @@ class SparseTensor:
 
 
 @frozen(eq=False)
-class ValueType:
+class ValueType(ByIdentity):
     """A TypeProto: a tensor, a sequence or optional of `element`, or a map to it from keys of type `key`.
 
     A `shape` of None means an unknown rank.
@@ -67,7 +68,7 @@ class ValueType:
 
 
 @frozen(eq=False)
-class ValueDeclaration:
+class ValueDeclaration(ByIdentity):
     """A ValueInfoProto: a name, and its type if the file declares one."""
 
     name: str
@@ -95,7 +96,7 @@ class Kind(IntEnum):
 
 
 @frozen(eq=False)
-class Attribute:
+class Attribute(ByIdentity):
     """An AttributeProto. With `reference`, its value is that of an attribute of the enclosing function."""
 
     name: str
@@ -105,7 +106,7 @@ class Attribute:
 
 
 @frozen(eq=False)
-class Node:
+class Node(ByIdentity):
     """A NodeProto; the name of an absent input or output is empty."""
 
     op_type: str
@@ -125,7 +126,7 @@ class Node:
 
 
 @frozen(eq=False)
-class Graph:
+class Graph(ByIdentity):
     """A GraphProto."""
 
     name: str
@@ -138,7 +139,7 @@ class Graph:
 
 
 @frozen(eq=False)
-class Function:
+class Function(ByIdentity):
     """A FunctionProto: an operator defined by nodes."""
 
     name: str
@@ -152,7 +153,7 @@ class Function:
 
 
 @frozen(eq=False)
-class Model:
+class Model(ByIdentity):
     """A ModelProto."""
 
     ir_version: int
@@ -227,7 +228,7 @@ def read_graph_ends(message: Message) -> tuple[tuple[ValueDeclaration, ...], tup
 
 
 @frozen(eq=False)
-class Columns:
+class Columns(ByIdentity):
     """The map keys that the columns of a tensor represent.
 
     Without keys, each map is a tensor of its own length, with its columns in the order of its keys.

@@ -16,6 +16,7 @@ from onert.frontend.flatbuffer import LETTERS, Data
 from onert.frontend.windows import Window
 from onert.ir import Array, ModelError
 from onert.ir.process.budget import Budget
+from onert.ir.value import ByIdentity
 
 Octets = Data | Window
 """The bytes of a message or field; those of a window are read from its file when they are used."""
@@ -35,7 +36,7 @@ def budget(nbytes: int) -> Budget:
 
 
 @frozen(eq=False)
-class Field:
+class Field(ByIdentity):
     """A value on the wire: the bits of a varint, or bytes of the file; and its offset."""
 
     wire: int

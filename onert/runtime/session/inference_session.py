@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from onert.frontend.onnx.declarations import Declarations, read_declarations
 from onert.frontend.onnx.messages import ValueDeclaration, ValueType
 from onert.frontend.onnx.onnx_format import with_initializers
 from onert.ir import Array, DType, OnertError, Package
+from onert.ir.process.imports import module
 from onert.runtime.api import load
 from onert.runtime.errors import ArgumentError, RunError
 
@@ -29,6 +29,9 @@ from .choices import PROVIDER, RunOptions, SessionOptions, noted
 from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
 from .seeds import seeded
 from .values import ModelMetadata, NodeArg, OrtValue, encoded, given, maps, node_argument, row, taken
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 MOST_AT_A_TIME = 4
 """The most concurrent runs of one session's `run_async`; others wait."""
@@ -57,7 +60,7 @@ class InferenceSession:
         self._choices = SessionOptions() if sess_options is None else sess_options
         self._lock = Lock()
         self._idle: list[Execution] = []
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: Executor | None = None
         self._began = 0
         self._model_path = None if isinstance(path_or_bytes, bytes) else path_or_bytes
         options = self._choices.compiled()
@@ -291,7 +294,8 @@ class InferenceSession:
         wanted, feed = self.require_outputs(output_names), self._fed(input_feed)
         with self._lock:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(MOST_AT_A_TIME, thread_name_prefix="onert-session")
+                futures = module("concurrent.futures")  # which few sessions need, and which imports much
+                self._threads = futures.ThreadPoolExecutor(MOST_AT_A_TIME, thread_name_prefix="onert-session")
             threads = self._threads
 
         def run() -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import Any
 
-from attrs import define, evolve
+from attrs import evolve
 
 from onert.ir import Package
 from onert.ir.op import Op
 from onert.ir.operation import Operation
-from onert.ir.ops.data_movement.random_numbers import Multinomial, Random
+from onert.ir.process.imports import module
 from onert.ir.subgraph import Subgraph, Subgraphs
 
 
-@define
 class _Process:
     """The seed that the application has set; None if it has not."""
 
@@ -52,10 +51,11 @@ def _graph(graph: Subgraph, seed: int) -> Subgraph:
 
 
 def _operation(operation: Operation, seed: int) -> Operation:
-    op = operation.op
+    op: Any = operation.op
     return evolve(operation, op=evolve(op, seed=seed, seed2=1)) if _unseeded(op) else operation
 
 
-def _unseeded(op: Op) -> TypeGuard[Random | Multinomial]:
-    """Whether the seeds are 0 and 0, which stand for a different seed in each run."""
-    return isinstance(op, Random | Multinomial) and not (op.seed or op.seed2)
+def _unseeded(op: Op) -> bool:
+    """Whether an operation's seeds are 0 and 0, which stand for a different seed in each run."""
+    kinds: Any = module("onert.ir.ops.data_movement.random_numbers")  # imported only for processes with a seed
+    return isinstance(op, kinds.Random | kinds.Multinomial) and not (op.seed or op.seed2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
@@ -15,12 +15,16 @@ from onert.frontend.onnx.element_types import element_number, element_type
 from onert.frontend.onnx.messages import Columns, ValueDeclaration, ValueType
 from onert.ir import Array, DType
 from onert.ir.dtype import address
-from onert.ir.ops.control_flow.sequences import Items, boxed
+from onert.ir.process.imports import module
+from onert.ir.value import ByIdentity
 from onert.runtime.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from onert.ir.ops.control_flow.sequences import Items
 
 
 @frozen(eq=False)
-class NodeArg:
+class NodeArg(ByIdentity):
     """An input or output: its name, its type as ONNX Runtime writes it, and its shape.
 
     A dimension is a number, the name of one that the model leaves open, or None.
@@ -186,7 +190,7 @@ def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
     if isinstance(value, OrtValue):
         value = value.content
     if type_ is not None and type_.kind != "tensor":
-        return boxed(_entries(value, type_))
+        return _sequences().boxed(_entries(value, type_))
     if dtype is not DType.STRING:
         plain = isinstance(value, list | tuple | int | float)  # ONNX Runtime converts these
         array = np.asarray(value, dtype.numpy if plain else None)
@@ -231,15 +235,21 @@ _FEW_BITS = frozenset({"int2", "uint2", "int4", "uint4"})
 """Types of ml_dtypes that onert stores one per byte."""
 
 
+def _sequences() -> Any:
+    """The module of sequences and optionals, imported only for such values."""
+    return module("onert.ir.ops.control_flow.sequences")
+
+
 def _entries(value: Any, type_: ValueType) -> Items:
+    items: type[Items] = _sequences().Items
     inner = type_.element or ValueType("tensor")
     if type_.kind == "optional":
         if value is None:
-            return Items(())
-        return Items((_entries(value, inner) if inner.kind != "tensor" else given(value, inner, _dtype(inner)),))
+            return items(())
+        return items((_entries(value, inner) if inner.kind != "tensor" else given(value, inner, _dtype(inner)),))
     if not isinstance(value, list | tuple):
         raise ArgumentError(f"a sequence is given as {type(value).__name__}, expected a list")
-    return Items(tuple(np.asarray(given(v, inner, _dtype(inner))) for v in value))
+    return items(tuple(np.asarray(given(v, inner, _dtype(inner))) for v in value))
 
 
 def _dtype(type_: ValueType) -> DType:
@@ -250,7 +260,7 @@ def taken(array: Array, type_: ValueType | None) -> Any:
     """A result as ONNX Runtime returns it: strings as str, sequences as lists, an empty optional as None."""
     if array.dtype != object:
         return array
-    if array.ndim == 0 and isinstance(array[()], Items):
+    if array.ndim == 0 and isinstance(array[()], _sequences().Items):
         return _unboxed(array[()], type_)
     found = np.empty(array.size, object)
     found[:] = list(map(_Decoded().__getitem__, array.reshape(-1).tolist()))
@@ -267,7 +277,7 @@ class _Decoded(dict[Any, Any]):
 
 def _unboxed(items: Items, type_: ValueType | None) -> Any:
     inner = None if type_ is None else type_.element
-    entries = [_unboxed(e, inner) if isinstance(e, Items) else taken(np.asarray(e), inner) for e in items.entries]
+    entries = [_unboxed(e, inner) if isinstance(e, type(items)) else taken(np.asarray(e), inner) for e in items.entries]
     if type_ is not None and type_.kind == "optional":
         return entries[0] if entries else None
     return entries

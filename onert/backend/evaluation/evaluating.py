@@ -1,4 +1,4 @@
-"""A kernel that evaluates each operation's NumPy definition: the fallback for all operations."""
+"""Evaluating each operation's NumPy definition: the fallback for all operations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import fields, frozen, has
 
+from onert.backend.kernel import Part, Redirect, Sequence, Stretched
+from onert.backend.memory import HOST, require_room
+from onert.backend.tensor import Tensor, Tensors
 from onert.ir import (
     Array,
     CallTypes,
@@ -29,10 +32,6 @@ from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
 from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import ByIdentity
-
-from .kernel import Part, Redirect, Sequence, Stretched
-from .memory import HOST, require_room
-from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
     from onert.ir.symbolic.instructions import Instructions
@@ -61,16 +60,6 @@ def work_of_evaluating(op: Op, types: CallTypes) -> int:
 
 
 @frozen(eq=False)
-class EvaluatingKernel(ByIdentity):
-    """A sequence whose operations are evaluated one after the other."""
-
-    sequence: Sequence
-
-    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        return _evaluating(self.sequence, tensors, context)
-
-
-@frozen(eq=False)
 class StretchedEvaluating(ByIdentity):
     """An `EvaluatingKernel` for all lengths of a trace: the types are inferred again in each run."""
 
@@ -83,16 +72,16 @@ class StretchedEvaluating(ByIdentity):
         return self.operands
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
-        return _BoundStretch(_evaluating(self.sequence, tensors, context, is_stretched=True))
+        return _BoundStretch(evaluating(self.sequence, tensors, context, is_stretched=True))
 
 
-def stretched(kernel: EvaluatingKernel) -> StretchedEvaluating | None:
+def stretched(sequence: Sequence) -> StretchedEvaluating | None:
     """The kernel for all lengths of a trace; None if an attribute of one of its operations depends on a length."""
-    body = kernel.sequence.body
+    body = sequence.body
     if any(varies(operation.op) for operation in body):
         return None
     operands = frozenset(i for operation in body for i in (*operation.used, *operation.outputs))
-    return StretchedEvaluating(kernel.sequence, operands)
+    return StretchedEvaluating(sequence, operands)
 
 
 def varies(value: object) -> bool:
@@ -139,7 +128,7 @@ def _looked_up(array: Array) -> None:
     """Nothing is redirected: the tensors' buffers are looked up in each run."""
 
 
-def _evaluating(sequence: Sequence, tensors: Tensors, context: Context, is_stretched: bool = False) -> Evaluating:
+def evaluating(sequence: Sequence, tensors: Tensors, context: Context, is_stretched: bool = False) -> Evaluating:
     """A sequence bound to tensors. If it is stretched, these change their shapes between runs."""
     operations = sequence.subgraph.operations
     return Evaluating(

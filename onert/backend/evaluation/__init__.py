@@ -1,0 +1,1 @@
+"""Kernels that evaluate operations in NumPy."""
