@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from attrs import evolve
 
 from onert.backend import Backend
 from onert.compiler import Options, compile
@@ -103,6 +104,18 @@ def test_one_error_names_all_operations_without_a_backend() -> None:
         "2 operations have no backend that runs them: "
         "operation 0 ToyRead: first: no kernel for ToyRead; second: no kernel for ToyRead; "
         "operation 2 ToyWrite: first: no kernel for ToyWrite; second: no kernel for ToyWrite"
+    )
+
+
+def test_one_error_names_an_operation_once_however_many_parts_of_it_have_no_backend() -> None:
+    d = Draft()
+    x = d.input(4)
+    total = d.op(ToyAdd(), d.op(ToyScale(2.0), x), d.op(ToyScale(3.0), x))
+    d.operations = [evolve(operation, location="operation 0 GRID") for operation in d.operations]
+    with pytest.raises(CompileError) as caught:
+        assigned(Options(), [ToyBackend("first", [ToyAdd])], d.graph(total))
+    assert str(caught.value) == (
+        "2 operations have no backend that runs them: operation 0 GRID: first: no kernel for ToyScale (2 times)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
@@ -173,4 +174,6 @@ def support(operation: Operation, types: CallTypes, backends: Sequence[Backend],
 def _sentence(missing: Sequence[_Refusal]) -> str:
     count = f"{len(missing)} operations have" if len(missing) > 1 else "1 operation has"
     what = "them" if len(missing) > 1 else "it"
-    return f"{count} no backend that runs {what}: " + "; ".join(map(str, missing))
+    # The parts of one operation in the file have its name, and often the same reason.
+    each = (f"{said} ({n} times)" if n > 1 else said for said, n in Counter(map(str, missing)).items())
+    return f"{count} no backend that runs {what}: " + "; ".join(each)
