@@ -191,6 +191,39 @@ def test_a_second_process_needs_no_operations_for_a_model_with_variables(tmp_pat
     assert not [module for module in said[1].split() if module.startswith("onert.ir.ops.")]
 
 
+RUN_AN_INTERPRETER = """
+import sys
+import numpy as np
+import onert
+from onert.compiler.program_cache import other_shapes
+other_shapes.WORTH_CACHING = 0.0
+interpreter = onert.Interpreter(sys.argv[1])
+interpreter.allocate_tensors()
+for detail in interpreter.get_input_details():
+    interpreter.set_tensor(detail["index"], np.ones(detail["shape"], detail["dtype"]))
+interpreter.invoke()
+print(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist())
+print(*sorted(sys.modules))
+"""
+INTERPRETER_ONLY = {
+    "onert.compiler.program_cache.interfaces",
+    *(f"onert.runtime.{name}" for name in ("details", "errors", "interpreter", "runner")),
+}
+
+
+def test_a_second_interpreter_parses_no_model(tmp_path: Path) -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", RUN_AN_INTERPRETER, str(model)]
+    said = [
+        subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+        for _ in range(2)
+    ]
+    assert said[0][0] == said[1][0]
+    own = {module for module in said[1][1].split() if module.startswith("onert")}
+    assert own - INTERPRETER_ONLY <= set(LISTED.read_text(encoding="utf-8").split())
+
+
 _REST = "OPENBLAS_THREAD_TIMEOUT"
 
 RUN_FROM_A_SHELL = """

@@ -69,3 +69,7 @@ class Operand(Value):
     def known(self) -> TensorType:
         """The type, with the elements of a constant: what `infer` receives."""
         return self.type if self.data is None else self.type.with_data(self.data)
+
+    def label(self, number: int) -> str:
+        """The name of the operand with this number in messages."""
+        return f"tensor {number} '{self.name}'" if self.name else f"tensor {number}"

@@ -109,8 +109,7 @@ class Subgraph(Value):
 
     def label(self, operand: int) -> str:
         """The name of an operand in messages."""
-        name = self.operands[operand].name
-        return f"tensor {operand} '{name}'" if name else f"tensor {operand}"
+        return self.operands[operand].label(operand)
 
     def with_types(self, types: Mapping[int, TensorType]) -> Subgraph:
         """The same graph with the types of some operands replaced."""

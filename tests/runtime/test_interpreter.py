@@ -19,7 +19,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 from onert.ir import Array, CallTypes, DType, TensorType
-from onert.runtime import interpreter as interpreters
+from onert.runtime import runner
 
 FLOAT, INT8 = (next((REPOSITORY / "nnpackage/examples" / d).glob("*.tflite")) for d in ("digits_float", "digits_int8"))
 BOTH = (onert.Interpreter, litert.interpreter.Interpreter)
@@ -87,13 +87,13 @@ def test_details_match_litert_s(file: Path) -> None:
 
 def test_the_model_is_compiled_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     runner_, compiled = onert.Interpreter(model_content=_ADD), []
-    compile_ = interpreters.compiler.compile
+    compile_ = runner.compiler.compile
 
     def counted(*given: Any) -> Any:
         compiled.append(given)
         return compile_(*given)
 
-    monkeypatch.setattr(interpreters.compiler, "compile", counted)
+    monkeypatch.setattr(runner.compiler, "compile", counted)
     for rows in (1, 2, 5, 2, 3):
         for detail in runner_.get_input_details():
             runner_.resize_tensor_input(detail["index"], [rows, 3])
