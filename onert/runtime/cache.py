@@ -23,8 +23,8 @@ class CacheEntry(Value):
     """An entry of the cache.
 
     - `key`: its name in the cache
-    - `kind`: "program", "code" and "array" (kernels and weights that programs share), "digest" (of this package's
-      files), or empty for an entry that only records a fact
+    - `kind`: "program", "code" and "array" (kernels and weights that programs share), "interface" (a model's inputs,
+      outputs and signatures), "digest" (of this package's files), or empty for an entry that only records a fact
     - `name`: the model's name
     - `options`: the backends, and options other than the defaults, each `name=value`
     - `size`: in bytes
