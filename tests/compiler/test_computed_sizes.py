@@ -32,7 +32,7 @@ from onert.ir.ops.recurrent.rnn import RNN
 from onert.ir.ops.reduction.norm import RmsNorm
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import CumSum
-from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
@@ -199,6 +199,21 @@ def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
     ]
 
 
+def _multiples(b: Builder, n: int, divisor: int) -> int:
+    """The first n multiples of the quotient of n and `divisor`."""
+    return b.add(
+        Binary(BinaryKind.MUL),
+        b.add(Range(may_be_empty=True), number(b, 0), n, number(b, 1)),
+        b.add(Binary(BinaryKind.FLOOR_DIV), n, number(b, divisor)),
+    )
+
+
+def _segments(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Sums of selected rows, of which each begins a segment, or all are in one, and of all rows."""
+    pairs = b.add(Binary(BinaryKind.ADD), row_of(b, 0, 0, 1, 1, 1, 2), b.add(Binary(BinaryKind.MUL), n, number(b, 0)))
+    return [b.add(SegmentSum(), rows, _multiples(b, n, 4)), b.add(SegmentSum(), x, pairs)]
+
+
 def _found_again(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """The selected rows whose second element is positive, and suppressed boxes made of the selected rows."""
     places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), column_of(b, rows, 1), b.constant(np.float32(0))))
@@ -227,6 +242,7 @@ MODELS: dict[str, Write] = {
     "attended": _attended,
     "recurrent": _recurrent,
     "put": _put,
+    "summed by segment": _segments,
     "found again": _found_again,
 }
 
@@ -292,6 +308,17 @@ REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
     "three rows from the second": (
         lambda b, x, n, rows: [b.add(Slice(), rows, row_of(b, 1, 0), row_of(b, 3, 4))],
         (0, 1, 2, 3),
+    ),
+    "a segment without rows": (lambda b, x, n, rows: [b.add(SegmentSum(), rows, _multiples(b, n, 3))], (6,)),
+    "a first segment that is not 0": (
+        lambda b, x, n, rows: [b.add(SegmentSum(), x, b.add(Binary(BinaryKind.MUL), row_of(b, *[1] * 6), n))],
+        (1, 2, 3, 4, 5, 6),
+    ),
+    "rows of which the first is not in segment 0": (
+        lambda b, x, n, rows: [
+            b.add(SegmentSum(), rows, b.add(Binary(BinaryKind.SUB), _multiples(b, n, 7), _less(b, 1, n)))
+        ],
+        (2, 3, 4, 5, 6),
     ),
     "parts that do not add up": (_parts_that_may_not_add_up, (0, 1, 2, 4, 5, 6)),
 }

@@ -24,6 +24,7 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.segment import SegmentSum
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.symbolic.trace import has_symbols, is_symbolic
@@ -46,6 +47,7 @@ COUNTING = (
     SplitV,
     OneHot,
     ScatterNd,
+    SegmentSum,
     ResizeBilinear,
     ResizeNearestNeighbor,
     Interpolate,

@@ -11,10 +11,11 @@ from attrs import evolve
 from onert.ir import DType, Operation
 from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.fill import Within
-from onert.ir.ops.data_movement.gather import ScatterNd
+from onert.ir.ops.data_movement.gather import Gather, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 from onert.ir.shape import normalize_axis
 
 from .counting import Counted, CountedInputs, CountedResults, Rule, Writer, first_of
@@ -154,7 +155,37 @@ def _elements(w: Writer, op: ScatterElements, parts: _Parts) -> CountedResults |
     return (first_of(w.add(Slice(), scattered, w.constant(begin), sizes, quantization=type_.quantization), limit),)
 
 
+def _segments(w: Writer, operation: Operation, inputs: CountedInputs) -> CountedResults | None:
+    """SegmentSum: there may be as many segments as rows; those up to the last row's are valid.
+
+    Each segment is that of the row before plus the step from it, because steps are checked, and so is the first one.
+    Invalid rows get the segment -1, which is ignored.
+    """
+    data, ids = operation.used
+    matched = _matched(w, ids, data, inputs[::-1])
+    if matched is None or (matched[2] is not None and matched[2].axis):
+        return None
+    ids, data, valid, _ = matched
+    type_, rows = w.types[ids], w.types[ids].shape[0] or 0
+    if not rows or type_.dtype not in (DType.INT32, DType.INT64):
+        return None
+    one = None if valid is None else w.add(Binary(BinaryKind.MINIMUM), valid.count, w.number(1))
+    before = w.add(Within(inclusive=True), w.part(ids, 0, 1), w.number(0), one)
+    if rows > 1:
+        before = w.add(Concat(0), before, w.part(ids, 0, rows - 1))
+    steps = w.add(Binary(BinaryKind.SUB), ids, before)
+    segments = w.sum(before, w.add(Within(inclusive=True), steps, w.number(1), None if valid is None else valid.count))
+    last = w.number(rows - 1)
+    if valid is not None:
+        segments = w.filled(evolve(valid, operand=segments), -1)
+        last = w.add(Binary(BinaryKind.MAXIMUM), w.sum(valid.count, w.number(-1)), w.number(0))
+    most = w.integers([rows], DType.INT32)
+    sums = w.add(UnsortedSegment(SegmentReduction.SUM), data, segments, most, quantization=w.types[data].quantization)
+    return (Counted(sums, w.sum(w.as_count(w.add(Gather(0), segments, last)), w.number(1)), 0, True),)
+
+
 SCATTERED: Mapping[type, Rule] = {
+    SegmentSum: _segments,
     ScatterSlices: _of_parts(_slices),
     ScatterNd: _sums,
     ScatterElements: _of_parts(_elements),
