@@ -95,6 +95,23 @@ def test_binary_float_functions_keep_their_error_bound(isa: Isa, kind: BinaryKin
 
 
 @ISAS
+@pytest.mark.parametrize("name", ["asin", "acos", "atan"])
+def test_inverse_circular_functions_are_rounded_once(isa: Isa, name: str) -> None:
+    small = np.float32(10) ** np.linspace(-38, 0, 5_000, dtype=np.float32)
+    x = np.concatenate([np.linspace(-1, 1, 20_001, dtype=np.float32), small, -small, SPECIAL])
+    if name == "atan":
+        x = np.concatenate([x, 1 / small])
+    (found,) = natively(*single(Unary(UnaryKind[name.upper()]), x), isa)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, f"arc{name[1:]}")(x.astype(np.float64))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    real = ~np.isnan(found)
+    np.testing.assert_array_equal(np.signbit(found[real]), np.signbit(expected[real]))
+    nearest = np.spacing(np.abs(expected[real]).astype(np.float32)).astype(np.float64)
+    assert (np.abs(found[real] - expected[real]) / nearest).max() < 0.501
+
+
+@ISAS
 @pytest.mark.parametrize("kind", [*FLOATS, BinaryKind.FLOOR_DIV], ids=lambda kind: kind.name)
 def test_binary_float_functions_handle_special_values(isa: Isa, kind: BinaryKind) -> None:
     x, y = (a.reshape(-1) for a in np.meshgrid(SPECIAL, SPECIAL))

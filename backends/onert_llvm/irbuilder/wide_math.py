@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .kernel import Kernel
-from .math import ROUND_BITS, ROUND_WIDE, signed_as
+from .math import ROUND_BITS, ROUND_WIDE, polynomial, signed_as
 from .types import F32, F64, I32, I64, vec
 from .value import Val
 
@@ -20,6 +20,17 @@ _STEP = 27
 """Quotient bits per step of `fmod`; the product of such a quotient with a float32 is exact in float64."""
 _STEPS = 11
 """The number of steps that reduce the largest float32 by the smallest."""
+_ASIN = (
+    0.1666666715170462, 0.07499950516958542, 0.044659638645257425, 0.030115848393903064, 0.02458740325702227,
+    0.007554884793186169, 0.03459891758765583,
+)  # fmt: skip
+"""`(asin(x) / x - 1) / x²` as a polynomial in `x²`, up to 1/2, within 2**-35 of the arcsine."""
+_ATAN = (
+    -0.3333333330032564, 0.19999994764873164, -0.1428543844326403, 0.11104241966047843, -0.0899881293007431,
+    0.06999363778552564, -0.03805703092792234,
+)  # fmt: skip
+"""The same of the arctangent, up to tan(pi/8)."""
+_TAN_HALF = math.sqrt(2) - 1
 
 
 def fmod(k: Kernel, x: Val, y: Val) -> Val:
@@ -75,6 +86,44 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
     return x.unordered(y).select(x.like(math.nan), signed_as(angle.cast(F32), y))
 
 
+def atan(k: Kernel, x: Val) -> Val:
+    """The arctangent."""
+    size = x.call("fabs").cast(F64)
+    steep, beyond = size > 1.0 / _TAN_HALF, size > _TAN_HALF
+    above = steep.select(-1.0, beyond.select(size - 1.0, size))
+    below = steep.select(size, beyond.select(size + 1.0, 1.0))
+    angle = steep.select(size.like(math.pi / 2), beyond.select(size.like(math.pi / 4), 0.0))
+    return signed_as((_near_angle(k, above / below, _ATAN) + angle).cast(F32), x)
+
+
+def asin(k: Kernel, x: Val) -> Val:
+    """The arcsine; NaN beyond 1."""
+    size = x.call("fabs").cast(F64)
+    angle, beyond = _half_arcsine(k, size)
+    return signed_as(beyond.select(angle * -2.0 + math.pi / 2, angle).cast(F32), x)
+
+
+def acos(k: Kernel, x: Val) -> Val:
+    """The arccosine; NaN beyond 1."""
+    size, negative = x.call("fabs").cast(F64), x < 0.0
+    angle, beyond = _half_arcsine(k, size)
+    signed = negative.select(-angle, angle)
+    times = beyond.select(size.like(2.0), -1.0)
+    return k.fma(signed, times, beyond.select(negative.select(size.like(math.pi), 0.0), math.pi / 2)).cast(F32)
+
+
+def _half_arcsine(k: Kernel, size: Val) -> tuple[Val, Val]:
+    """The arcsine of a magnitude up to 1/2, and half of the arccosine of a greater one; and whether it is greater."""
+    beyond = size > 0.5
+    square = beyond.select((1.0 - size) * 0.5, size * size)
+    return _near_angle(k, beyond.select(square.call("sqrt"), size), _ASIN), beyond
+
+
+def _near_angle(k: Kernel, x: Val, series: tuple[float, ...]) -> Val:
+    square = x * x
+    return k.fma(x * square, polynomial(k, square, series), x)
+
+
 def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
     """The angle in [0, pi/2] of a point with non-negative float64 coordinates.
 
@@ -83,7 +132,7 @@ def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
     steep = tall > broad
     small, large = steep.select(broad, tall), steep.select(tall, broad)
     ratio = small.eq(large).select(small.eq(0.0).select(small, small.like(1.0)), small / large)
-    beyond = ratio > math.sqrt(2) - 1
+    beyond = ratio > _TAN_HALF
     near = beyond.select((ratio - 1.0) / (ratio + 1.0), ratio)
     square = near * near
     series = near.like((-1) ** (last // 2) / last)

@@ -14,6 +14,8 @@ from onert_llvm.irbuilder import math as vm
 from onert_llvm.irbuilder import wide_math as wm
 from onert_llvm.irbuilder.text import constant
 
+from . import integers
+
 
 class Kind(Enum):
     """The element types of values. A boolean is a byte in memory, 0 or 1, and one bit in a register."""
@@ -92,6 +94,9 @@ class Fn(Enum):
     NONNEGATIVE = "nonnegative"
     FMOD = "fmod"
     POW = "pow"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
     ATAN2 = "atan2"
     MIN = "min"
     MAX = "max"
@@ -171,52 +176,6 @@ def _sign(k: Kernel, a: Val) -> Val:
     return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), nothing))
 
 
-def _quotient(k: Kernel, a: Val, b: Val) -> Val:
-    """The quotient of signed integers; the minimum divided by -1 wraps."""
-    if b.v.is_constant:
-        return a.quotient(b)
-    minus = b.eq(-1)
-    divisor = (minus | b.eq(0)).select(1, b)
-    return minus.select(-a, _real_quotient(a, divisor, True) if _has_real(k, a) else a.quotient(divisor))
-
-
-def _unsigned_quotient(k: Kernel, a: Val, b: Val) -> Val:
-    if b.v.is_constant:
-        return a // b
-    divisor = b.eq(0).select(1, b)
-    return _real_quotient(a, divisor, False) if _has_real(k, a) else a // divisor
-
-
-def _has_real(k: Kernel, a: Val) -> bool:
-    """Whether integers are divided as floats, for which processors have vector instructions."""
-    return a.lanes > 1 and int(a.type.width) <= 32 and k.isa.architecture in ("x86_64", "aarch64")
-
-
-def _real_quotient(a: Val, b: Val, signed: bool) -> Val:
-    """The quotient by a float of at least half as many bits more than the integers: unless it is whole, it is further
-    from the next integer than it is rounded."""
-    real = F64 if int(a.type.width) == 32 else F32
-    return (a.cast(real, signed) / b.cast(real, signed)).cast(a.type.element, signed)
-
-
-def _power(k: Kernel, a: Val, b: Val) -> Val:
-    """An integer power with a non-negative exponent, by squaring; wraps."""
-    total, base, left = k.var(a.like(1)), k.var(a), k.var(b)
-    with k.loop(b.type.width):
-        odd = (left.get() & 1).ne(0)
-        total.set(odd.select(total.get() * base.get(), total.get()))
-        base.set(base.get() * base.get())
-        left.set(left.get().lshr(1))
-    return total.get()
-
-
-def _shifted(a: Val, b: Val, left: bool) -> Val:
-    bits = a.type.width
-    inside = b.ult(bits)
-    by = inside.select(b, 0)
-    return inside.select(a << by if left else a.lshr(by), 0)
-
-
 def _not(a: Val) -> Val:
     return a ^ a.like(1)
 
@@ -227,9 +186,12 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.MUL: lambda k, a, b: a * b,
     Fn.DIV: lambda k, a, b: a / b,
     Fn.WHOLE_OF: lambda k, a, b, first, rest: a.call("fma", first, a * rest) if k.isa.fma else a / b,
-    Fn.QUOTIENT: _quotient,
+    Fn.QUOTIENT: integers.quotient,
     Fn.FMOD: wm.fmod,
-    Fn.POW: lambda k, a, b: wm.power(k, a, b) if a.is_float else _power(k, a, b),
+    Fn.POW: lambda k, a, b: wm.power(k, a, b) if a.is_float else integers.power(k, a, b),
+    Fn.ASIN: wm.asin,
+    Fn.ACOS: wm.acos,
+    Fn.ATAN: wm.atan,
     Fn.ATAN2: wm.atan2,
     Fn.CBRT: wm.cbrt,
     Fn.MIN: lambda k, a, b: a.min(b),
@@ -263,12 +225,12 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.AND: lambda k, a, b: a & b,
     Fn.OR: lambda k, a, b: a | b,
     Fn.XOR: lambda k, a, b: a ^ b,
-    Fn.SHL: lambda k, a, b: _shifted(a, b, left=True),
+    Fn.SHL: lambda k, a, b: integers.shifted(a, b, left=True),
     Fn.SHR: lambda k, a, b: a >> b.umin(a.type.width - 1),
     Fn.SELECT: lambda k, a, b, c: a.select(b, c),
 }
 _UNSIGNED: dict[Fn, Callable[..., Val]] = {
-    Fn.QUOTIENT: _unsigned_quotient,
+    Fn.QUOTIENT: integers.unsigned_quotient,
     **dict.fromkeys((Fn.MIN, Fn.MINIMUM), lambda k, a, b: a.umin(b)),
     **dict.fromkeys((Fn.MAX, Fn.MAXIMUM), lambda k, a, b: a.umax(b)),
     Fn.ABS: lambda k, a: a,
@@ -277,7 +239,7 @@ _UNSIGNED: dict[Fn, Callable[..., Val]] = {
     Fn.LE: lambda k, a, b: _not(b.ult(a)),
     Fn.GT: lambda k, a, b: b.ult(a),
     Fn.GE: lambda k, a, b: _not(a.ult(b)),
-    Fn.SHR: lambda k, a, b: _shifted(a, b, left=False),
+    Fn.SHR: lambda k, a, b: integers.shifted(a, b, left=False),
 }
 """Functions whose code differs for unsigned numbers."""
 _DOUBLE: dict[Fn, Callable[..., Val]] = {

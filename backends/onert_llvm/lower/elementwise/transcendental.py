@@ -72,15 +72,15 @@ def _complement(x: Expr) -> Expr:
 
 
 def asin(x: Expr) -> Expr:
-    return call(Fn.ATAN2, x, _complement(x))
+    return call(Fn.ATAN2, x, _complement(x)) if x.kind is Kind.F64 else call(Fn.ASIN, x)
 
 
 def acos(x: Expr) -> Expr:
-    return call(Fn.ATAN2, _complement(x), x)
+    return call(Fn.ATAN2, _complement(x), x) if x.kind is Kind.F64 else call(Fn.ACOS, x)
 
 
 def atan(x: Expr) -> Expr:
-    return call(Fn.ATAN2, x, number(x, 1.0))
+    return call(Fn.ATAN2, x, number(x, 1.0)) if x.kind is Kind.F64 else call(Fn.ATAN, x)
 
 
 def _cosh(x: Expr) -> Expr:
