@@ -48,6 +48,12 @@ CASES = {
         "ConcatFromSequence <axis = 1> (all)",
         lambda hs, f: np.concatenate(hs, 0)[None],
     ),
+    "joined side by side": (
+        EMPTY,
+        "s2 = SequenceInsert (s1, h2)",
+        "Unsqueeze (beside, a) a = Constant <value_ints = [0]> () beside = ConcatFromSequence <axis = -1> (all)",
+        lambda hs, f: np.concatenate(hs, 1)[None],
+    ),
     "one of them": (
         EMPTY,
         "s2 = SequenceInsert (s1, h2)",
@@ -69,7 +75,7 @@ CASES = {
         lambda hs, f: np.stack([h for h in hs for _ in range(min(2, len(hs)))], 1),
     ),
 }
-NATIVE = ("stacked first", "stacked in the middle", "stacked last")
+NATIVE = ("stacked first", "stacked in the middle", "stacked last", "joined along an axis", "joined side by side")
 
 
 Rows = Callable[[Sequence[np.ndarray], np.ndarray], np.ndarray]

@@ -18,8 +18,10 @@ from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.shape import normalize_axis
 from onert.ir.value import Value
 
 from .invariants import constant_state
@@ -49,7 +51,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     appended = [k for k, i in enumerate(operands) if _is_appended(graph.type(i), condition, body, k)]
     if not (positions or appended) or not all(graph.type(i).is_static for i in others):
         return None
-    if not all(is_list(graph, condition, body, operation, k, _is_stacked) for k in positions):
+    if not all(is_list(graph, condition, body, operation, k, lambda join: True) for k in positions):
         return None
     types = {
         i: graph.type(g).with_data(None)
@@ -67,6 +69,8 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     starts = [graph.operands[i].known for i in operands]
     rounds = counted(condition, simplified, starts, fixed, simplify)
     length = None if rounds is None else rounds.rounds
+    if not length and not all(_is_stacked(graph, operation.outputs[k]) for k in positions):
+        return None
     lists = {k: TensorType(each.dtype, (length, *each.shape)) for k, each in zip(positions, items, strict=True)}
     if length is not None:
         begun = {k: graph.type(operands[k]).with_data(None) for k in appended}
@@ -92,8 +96,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
             made = Operation(Fill(), (dims, zero), (inputs[k],), operation.location)
         edit.insert(at, made)
         for reader in graph.uses.get(operation.outputs[k], ()) if k in positions else ():
-            join = graph.operations[reader]
-            edit.replace(reader, evolve(join, op=Copy()))
+            edit.replace(reader, *_joined(edit, list_, graph.operations[reader]))
     edit.replace(at, evolve(operation, op=While(first, first + 1, results), inputs=tuple(inputs)))
     return evolve(model, subgraphs=changed), infer_alone(edit.done())
 
@@ -130,8 +133,30 @@ def is_list(
     )
 
 
-def _is_stacked(join: SequenceJoin) -> bool:
-    return join.new and join.axis == 0
+def _is_stacked(graph: Subgraph, items: int) -> bool:
+    """Whether a list is only joined along a new first axis, as its tensor is, however many items there are."""
+    joins = [graph.operations[i].op for i in graph.uses.get(items, ())]
+    return all(isinstance(join, SequenceJoin) and join.new and join.axis == 0 for join in joins)
+
+
+def _joined(edit: Edit, list_: TensorType, join: Operation) -> list[Operation]:
+    """The tensor of a list as it was joined: its first axis is moved, and merged with the next unless it is new."""
+    op = join.op
+    assert isinstance(op, SequenceJoin)
+    order, x, moves = list(range(1, list_.rank)), join.used[0], list[Operation]()
+    order.insert(place := normalize_axis(op.axis, list_.rank - 1 + op.new), 0)
+    if not place and op.new:
+        return [evolve(join, op=Copy())]
+    if place:
+        x = join.outputs[0] if op.new else edit.operand(Operand(list_.with_shape(tuple(list_.shape[i] for i in order))))
+        axes = edit.constant(np.array(order), DType.INT32)
+        moves.append(evolve(join, op=Transpose(), inputs=(join.used[0], axes), outputs=(x,)))
+    if not op.new:
+        dims = [list_.shape[i] or 0 for i in order]
+        dims[place : place + 2] = [dims[place] * dims[place + 1]]
+        shape = edit.constant(np.array(dims), DType.INT64)  # may contain symbolic numbers
+        moves.append(evolve(join, op=Reshape(), inputs=(x, shape)))
+    return moves
 
 
 def _is_appended(start: TensorType, condition: Subgraph, body: Subgraph, k: int) -> bool:
