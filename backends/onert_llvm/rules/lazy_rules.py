@@ -18,6 +18,7 @@ from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.lookup.trees import TreeEnsemble
 from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.linear_attention import LinearAttention
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -36,6 +37,7 @@ from onert_llvm.lower.rule import Rule, rule
 
 _RULES: dict[type[Op], tuple[Rule, ...]] = {
     GRU: (rule("recurrent.gru"),),
+    LinearAttention: (rule("recurrent.linear_attention"),),
     LSTM: (rule("recurrent.lstm_float"), rule("recurrent.lstm_dynamic_range"), rule("recurrent.lstm_int8")),
     SVDF: (rule("recurrent.svdf_int8"),),
     TanhOfSum: (rule("elementwise.tanh_of_sum"),),

@@ -10,8 +10,7 @@ from onert.frontend.onnx.building import ints
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node, Results
 from onert.frontend.onnx.table.elements.movement import split
-from onert.frontend.onnx.table.layers.attention import usual_scale
-from onert.frontend.onnx.table.layers.linear_attention import RULES, Tokens, gates, recurrence
+from onert.frontend.onnx.table.layers.linear_attention import RULES, Tokens, attend, gates, scale_of
 from onert.frontend.onnx.table.layers.linear_attention import TABLE as ATTENTION
 from onert.frontend.onnx.table.layers.stateful import TABLE as LAYERS
 from onert.frontend.onnx.table.layers.stateful import state_length
@@ -143,9 +142,10 @@ def _delta_net(node: Node) -> tuple[int, int]:
         if node.has(at) and not needed:
             raise ModelError(f"update_rule is {rule!r} but the {what} (input {at}) is given")
     decay, rate = gates(node, rule, 4, 5)
-    sequences = None if ends is None else Sequences.of(ends, q.size(0))
     count = q.size(0) if past is None else past.size(0)
-    if sequences is not None:
+    if ends is not None:
+        if ends.rank != 1 or ends.shape[0] in (0, 1):
+            raise ModelError(f"the tensor of lengths is {ends.type}, expected a vector of at least 2 elements")
         count = q.of(ints(q.draft, [1]))
 
     def in_batches(x: Expression, what: str, *dims: int) -> Expression:
@@ -162,15 +162,14 @@ def _delta_net(node: Node) -> tuple[int, int]:
     if rate is not None:
         rate = in_batches(rate, "the update rate", own)
         activated = node.choice("beta_activation", ("none", "sigmoid"), "none") == "sigmoid"
-        rate = (rate.unary(UnaryKind.LOGISTIC) if activated else rate).unsqueeze(3)
-    batch = count if sequences is None else sequences.count
-    first = q.filled(0, batch, own, width, n) if past is None else past
-    first.expect("the state", (q if sequences is None else sequences.starts).shape[0], own, width, n)
-    tokens = Tokens(
-        q * (node.number("scale") or usual_scale(q)), k, in_batches(v, "the value", own, width), decay, rate
-    )
-    owners = None if sequences is None else sequences.owners
-    y, last = recurrence(node, tokens, first.transpose(0, 1, 3, 2), owners)
+        rate = rate.unary(UnaryKind.LOGISTIC) if activated else rate
+    states = q.size(0) if ends is None else ends.size(0) - 1
+    if past is None:
+        past = q.filled(0, states, own, width, n)
+    known = q.shape[0] if ends is None else ends.shape[0]
+    past.expect("the state", known if known is None or ends is None else known - 1, own, width, n)
+    tokens = Tokens(q, k, in_batches(v, "the value", own, width), decay, rate)
+    y, last = attend(tokens, scale_of(node, n), past.transpose(0, 1, 3, 2), ends)
     y = y.reshape_by(-1, own, width) if flat else y
     return y.cast(dtype).operand, last.transpose(0, 1, 3, 2).operand
 
