@@ -8,6 +8,7 @@ from formulas import floats
 from onert.ir import Array
 from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
 from onert.ir.ops.contraction.experts import MixtureOfExperts
+from onert.ir.ops.contraction.hadamard import HadamardRotation
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import AddN
 from onert.ir.ops.elementwise.convert import FakeQuant
@@ -51,6 +52,19 @@ def _experts(name: str, rows: int, experts: int, chosen: int) -> Case:
 
 
 CASES = [
+    Case(
+        "a rotation of one pair",
+        HadamardRotation(2),
+        (np.float32([[3, 1]]),),
+        (np.float32([[8, 4]]) / np.float32(8**0.5),),
+    ),
+    Case(
+        "rotations of four",
+        HadamardRotation(4),
+        (np.float32([1, 2, 4, 8, 1, 0, 0, 0]),),
+        (np.float32([7.5, -2.5, -4.5, 1.5, 0.5, 0.5, 0.5, 0.5]),),
+    ),
+    Case("a rotation of many, by two products", HadamardRotation(128), (floats((2, 3, 256)),), tolerance=1e-5),
     Case("halves of several heads", RoPE(), (_ALONG, *_TABLES)),
     Case("neighbours of several heads", RoPE(Pairing.NEIGHBORS), (_ALONG, *_TABLES)),
     Case("one vector", RoPE(), (floats((4,)), *(t[0, 1] for t in _TABLES))),

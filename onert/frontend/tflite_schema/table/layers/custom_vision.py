@@ -1,4 +1,4 @@
-"""Custom operators of MediaPipe and of LiteRT's perception, gradient, debugging and mixture-of-experts kernels."""
+"""Custom operators of MediaPipe, and of LiteRT's perception, gradient, mixture-of-experts and rotation kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from onert.frontend.tflite_schema.table.importer import Operator, Table, fixed
 from onert.ir import DType, ModelError, Op
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.experts import MixtureOfExperts
+from onert.ir.ops.contraction.hadamard import HadamardRotation
 from onert.ir.ops.elementwise.broadcast_gradient import BroadcastGradientArgs
 from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
@@ -68,6 +69,10 @@ def _experts(operator: Operator) -> Op:
     return MixtureOfExperts(*(integer(options, key) for key in keys))
 
 
+def _rotation(operator: Operator) -> Op:
+    return HadamardRotation(integer(flexible_map(operator.custom_options, operator.budget), "hadamard_size"))
+
+
 TABLE: Table = {}
 CUSTOM: Table = {
     "BroadcastGradientArgs": fixed(BroadcastGradientArgs()),
@@ -76,5 +81,6 @@ CUSTOM: Table = {
     "MaxPoolWithArgmax": _pool,
     "TransformLandmarks": fixed(TransformLandmarks()),
     "TransformTensorBilinear": _tensor,
+    "aeq.hadamard_rotation": _rotation,
     "moe": _experts,
 }
