@@ -14,8 +14,7 @@ from onert import __version__
 from onert.compiler.settings.config_keys import PRECISIONS
 
 from .answers import TASKS
-from .drawing import FILMS
-from .drawing.drawing import WRITTEN
+from .drawing import FILMS, WRITTEN
 from .exits import UsageError
 from .inputs import IMAGES, MAX_RATE, MODES, PIPED, SOUNDS, VIDEOS, Fit
 from .options import add_threads, option

@@ -19,8 +19,9 @@ import numpy as np
 import onert
 from onert.backend import Program, TensorInfo
 from onert.compiler import Options
-from onert.exec.observers import Observer, Profile, Trace
-from onert.frontend.metadata import ModelMetadata, metadata
+from onert.exec import observers
+from onert.exec.observers import Observer, Profile
+from onert.frontend.metadata import ModelMetadata
 from onert.ir import Array, ExecutionError, OnertWarning
 from onert.ir.process import imports
 from onert.ir.process.replacing import replace
@@ -174,7 +175,7 @@ def _metadata(options: argparse.Namespace, package: onert.Package) -> ModelMetad
     """The model's metadata, read only if it can help to interpret the inputs or outputs."""
     if not (options.input or options.load or options.load_raw or options.text or options.task or options.topk):
         return ModelMetadata()
-    found = metadata(package)
+    found: ModelMetadata = imports.module("onert.frontend.metadata.reading").metadata(package)
     for note in found.notes:
         warnings.warn(note, OnertWarning, stacklevel=1)
     return found
@@ -184,7 +185,7 @@ def _observers(options: argparse.Namespace, profile: Profile, *, watched: bool) 
     """The observers of the runs. Their overhead is part of the measured times of operations."""
     found: list[Observer] = []
     if options.trace is not None:
-        found.append(Trace(options.trace))
+        found.append(observers.Trace(options.trace))
     if watched:
         found.append(profile)
     return found

@@ -21,7 +21,7 @@ from PIL import Image
 from onert.backend import TensorInfo
 from onert.frontend.metadata import TensorMetadata
 from onert.ir import CallTypes, DType, ExecutionError, TensorType
-from onert.tools.inputs import Fit, InputValue, ReadSettings, folders, pictures, stream, text
+from onert.tools.inputs import IMAGES, Fit, InputValue, ReadSettings, folders, stream, text
 from onert.tools.inputs.images import from_picture
 from onert.tools.inputs.pictures import Picture, decode
 from onert.tools.outputs.printing import printed_outputs
@@ -170,7 +170,7 @@ def test_a_folder_with_too_many_files_is_rejected(tmp_path: Path, monkeypatch: p
         (tmp_path / f"{name}.png").touch()
     monkeypatch.setattr(folders, "MAX_ENTRIES", 4)
     with pytest.raises(ExecutionError, match="has more than 4 entries, expected at most that many"):
-        folders.files_in(tmp_path, pictures.IMAGES)
+        folders.files_in(tmp_path, IMAGES)
 
 
 TEXTS: dict[str, tuple[bytes, tuple[int | None, ...], list[bytes] | str]] = {

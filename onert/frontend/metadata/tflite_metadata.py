@@ -16,7 +16,7 @@ from onert.frontend.nnpackage.zip_archive import ZipArchive
 from onert.ir import ModelError
 
 from . import ultralytics
-from .label_files import appended_archive, lines
+from .labels import appended_archive, lines
 from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata
 
 IDENTIFIERS = (b"TFL3", b"CIR0")

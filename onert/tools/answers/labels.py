@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from onert.frontend.metadata.label_files import lines
+from onert.frontend.metadata.labels import lines
 from onert.ir import ExecutionError
 from onert.ir.value import Value
 

@@ -1,6 +1,21 @@
 """Draw answers onto pictures: boxes, areas, body points, classes."""
 
-from .drawing import drawn, write_picture
-from .films import FILMS, Film
+from typing import TYPE_CHECKING
 
-__all__ = ["FILMS", "Film", "drawn", "write_picture"]
+from onert.ir.process.later import later
+
+from .suffixes import FILMS, WRITTEN
+
+if TYPE_CHECKING:
+    from .drawing import drawn, write_picture
+    from .films import Film
+
+__all__ = ["FILMS", "WRITTEN", "Film", "drawn", "write_picture"]
+
+__getattr__ = later(
+    __name__,
+    {
+        "Film": "onert.tools.drawing.films",
+        **dict.fromkeys(("drawn", "write_picture"), "onert.tools.drawing.drawing"),
+    },
+)

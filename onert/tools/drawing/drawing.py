@@ -14,9 +14,6 @@ from .canvas import Canvas
 from .palette import Color
 from .skeletons import draw_points
 
-WRITTEN = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
-"""Suffixes of pictures that can be written."""
-
 
 def drawn(answer: Answer, pixels: Array) -> Any:
     """A Pillow image of the picture (uint8 `[height, width, 3]`) with the answer drawn onto it.

@@ -11,8 +11,6 @@ import numpy as np
 from onert.ir import ExecutionError
 from onert.tools.inputs.videos import av_library
 
-FILMS = (".mp4", ".mkv", ".mov", ".avi", ".webm")
-"""Suffixes of videos that can be written."""
 USUAL_RATE = Fraction(25)
 """Frames per second if the rate is unknown."""
 _MOST_RATE = 1000

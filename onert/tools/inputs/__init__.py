@@ -1,16 +1,23 @@
-"""Inputs of a model: files of tensors, images, videos, sounds and text, or random numbers."""
+"""Inputs of a model: files of tensors, images, videos, sounds and text, or random numbers.
 
-from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
+Modules for kinds of files are imported when a name of theirs is used.
+"""
+
+from typing import TYPE_CHECKING
+
+from onert.ir.process.later import later
+
 from .feed import Feed, apart, batches, feed, one_of, together
-from .files import PIPED, Stream, from_file, stream
-from .images import MODES, image, plane_of
-from .input_values import InputValue, ReadSettings
-from .pictures import IMAGES
+from .input_values import MAX_RATE, MODES, InputValue, ReadSettings, Stream
 from .placing import Fit
-from .recordings import MAX_RATE, SOUNDS
-from .sounds import sound, takes_sound
-from .texts import TEXTS, takes_text, text
-from .videos import VIDEOS
+from .suffixes import IMAGES, PIPED, SOUNDS, TEXTS, VIDEOS
+
+if TYPE_CHECKING:
+    from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
+    from .files import from_file, stream
+    from .images import image, plane_of
+    from .sounds import sound, takes_sound
+    from .texts import takes_text, text
 
 __all__ = [
     "IMAGES",
@@ -44,3 +51,14 @@ __all__ = [
     "together",
     "write_hdf5",
 ]
+
+__getattr__ = later(
+    __name__,
+    {
+        **dict.fromkeys(("archive", "hdf5_shapes", "random", "raw", "write_hdf5"), "onert.tools.inputs.arrays"),
+        **dict.fromkeys(("from_file", "stream"), "onert.tools.inputs.files"),
+        **dict.fromkeys(("image", "plane_of"), "onert.tools.inputs.images"),
+        **dict.fromkeys(("sound", "takes_sound"), "onert.tools.inputs.sounds"),
+        **dict.fromkeys(("takes_text", "text"), "onert.tools.inputs.texts"),
+    },
+)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.backend import TensorInfo
 from onert.ir import Array, ExecutionError
+from onert.ir.process import imports
 from onert.ir.value import Value
 
-from .files import Stream
-from .images import plane_of
-from .input_values import InputValue
+from .input_values import InputValue, Stream
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 LIMIT = 1000
 """How many items are run without --limit."""
@@ -48,6 +50,7 @@ def one_of(info: TensorInfo, batch: int | None) -> tuple[TensorInfo, int]:
     dims = info.open_shape
     own = dims[0] if len(dims) == 4 and dims[0] is not None and dims[0] > 1 else 1
     single = evolve(info, shape=(1, *dims[1:]), signature_shape=None) if dims else info
+    plane_of = imports.module("onert.tools.inputs.images").plane_of
     if own > 1 and plane_of(info) is None and plane_of(single) is not None:
         if batch not in (None, own):
             raise ExecutionError(f"--batch is {batch}, but input {info.name!r} takes {own} pictures at once")

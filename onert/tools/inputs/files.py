@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
-
-from attrs import frozen
 
 from onert.backend import TensorInfo
 from onert.ir import ExecutionError
-from onert.ir.value import Value
 
 from .arrays import numpy_file, raw
 from .folders import files_in
 from .images import from_picture, image
-from .input_values import InputValue, ReadSettings
-from .pictures import IMAGES
+from .input_values import InputValue, ReadSettings, Stream
 from .piped import piped
-from .recordings import SOUNDS, record
+from .recordings import record
 from .sounds import piece_count, seconds, sound, windows
-from .texts import MAX_TEXT, TEXTS, takes_text, text
-from .videos import VIDEOS, frame_count, frame_rate, frames
+from .suffixes import ARRAYS, IMAGES, PIPED, SOUNDS, TEXTS, VIDEOS
+from .texts import MAX_TEXT, takes_text, text
+from .videos import frame_count, frame_rate, frames
 
-PIPED = "-"
-"""The name of standard input."""
-ARRAYS = frozenset({".npy"})
 KINDS = IMAGES | SOUNDS | ARRAYS | TEXTS
 """Suffixes of the files in a folder that are read."""
-
-
-@frozen(eq=False)
-class Stream(Value):
-    """The consecutive values of an input.
-
-    `count` is their number, None if unknown. `pieces` is whether they are pieces of one sound, and `continuous` whether
-    each continues the previous one, so that a model's state is kept between them. `rate` is a video's frame rate.
-    """
-
-    items: Iterator[InputValue]
-    count: int | None = 1
-    pieces: bool = False
-    continuous: bool = False
-    rate: Fraction | None = None
 
 
 def from_file(path: Path, info: TensorInfo, reading: ReadSettings) -> InputValue:

@@ -13,22 +13,10 @@ from onert.ir import DType, ExecutionError
 from onert.ir import shape as shapes
 from onert.ir.value import Value
 
-from .input_values import InputValue, ReadSettings
+from .input_values import MODES, InputValue, ReadSettings
 from .pictures import Picture, decode, placed
 from .placing import Fit, place
 
-MODES = {
-    "0to1": ((1 / 255,), (0.0,)),
-    "neg1to1": ((2 / 255,), (-1.0,)),
-    "0to255": ((1.0,), (0.0,)),
-    "neg128to127": ((1.0,), (-128.0,)),
-    "imagenet": (
-        tuple(1 / (255 * d) for d in (0.229, 0.224, 0.225)),
-        tuple(-m / d for m, d in zip((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), strict=True)),
-    ),
-}
-"""Scale and offset of a pixel from 0 to 255, for all channels or for each. The last mode subtracts ImageNet's mean and
-divides by its standard deviation, as networks of torchvision and timm expect."""
 _WHOLE = ("0to255", "neg128to127")
 _CHANNELS = {1: Format.GRAY, 3: Format.RGB, 4: Format.RGBA}
 _STEP, _MOST = 32, 1280

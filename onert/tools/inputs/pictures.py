@@ -15,7 +15,6 @@ from onert.ir.value import Value
 
 from .placing import Placement
 
-IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 MAX_PIXELS = 100_000_000
 """The most pixels of a picture that is decoded."""
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")

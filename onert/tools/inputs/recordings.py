@@ -14,10 +14,9 @@ from attrs import frozen
 from onert.ir import Array, ExecutionError
 from onert.ir.value import Value
 
-WAVES = frozenset({".wav"})
-SOUNDS = WAVES | {".flac", ".ogg", ".mp3", ".aiff", ".aif"}
-MAX_RATE = 1_000_000
-"""The highest sample rate in Hz. Resampling can need memory for a second of samples."""
+from .input_values import MAX_RATE
+from .suffixes import WAVES
+
 MAX_SAMPLES = 1 << 27
 """The most samples of a recording, over all channels."""
 

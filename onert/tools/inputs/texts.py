@@ -12,7 +12,6 @@ from onert.ir import shape as shapes
 
 from .input_values import InputValue
 
-TEXTS = frozenset({".txt"})
 MAX_TEXT = 1 << 24
 """The most bytes of text for an input."""
 

@@ -13,8 +13,6 @@ from onert.ir import ExecutionError
 
 from .pictures import MAX_PIXELS, Picture
 
-VIDEOS = frozenset({".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts"})
-
 
 def frames(path: Path) -> Iterator[Picture]:
     """A video's frames, decoded lazily one at a time, and rotated as the video says. Raises ExecutionError if PyAV is

@@ -12,9 +12,9 @@ from attrs import define, field
 
 from onert.backend import TensorInfo
 from onert.ir import Array, ExecutionError
+from onert.ir.process import imports
 from onert.ir.process.replacing import replacing
-from onert.tools.inputs import write_hdf5
-from onert.tools.inputs.pictures import pillow
+from onert.tools import inputs
 
 SAVED = (".npz", ".npy", ".h5", ".hdf5", ".png", ".wav")
 """Suffixes of the files that --dump can write."""
@@ -61,11 +61,12 @@ def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], samp
     try:
         with replacing(path) as file:
             if suffix in (".h5", ".hdf5"):
-                write_hdf5(file, outputs)
+                inputs.write_hdf5(file, outputs)
             elif suffix == ".npy":
                 np.save(file, _only(path, infos, outputs, lambda array: True, "output"), allow_pickle=False)
             elif suffix == ".png":
-                pillow().fromarray(_pixels(_only(path, infos, outputs, _is_picture, "picture"))).save(file, "PNG")
+                pixels = _pixels(_only(path, infos, outputs, _is_picture, "picture"))
+                imports.module("onert.tools.inputs.pictures").pillow().fromarray(pixels).save(file, "PNG")
             elif suffix == ".wav":
                 _write_wave(file, path, _only(path, infos, outputs, _is_sound, "sound"), sample_rate)
             else:

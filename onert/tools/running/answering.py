@@ -13,19 +13,7 @@ from attrs import define, field
 from onert.backend import TensorInfo
 from onert.frontend.metadata import ModelMetadata
 from onert.ir import Array, ExecutionError
-from onert.tools.answers import (
-    Answer,
-    Labels,
-    RunOutputs,
-    Wanted,
-    answer_lines,
-    hint,
-    in_picture,
-    read_labels,
-    real_outputs,
-    recognise,
-)
-from onert.tools.drawing import FILMS, Film, drawn, write_picture
+from onert.tools import answers, drawing
 from onert.tools.inputs import Feed
 
 from .rounds import Outcome
@@ -42,18 +30,25 @@ class Answers:
     metadata: ModelMetadata
     feed: Feed
     say: Callable[[str], object]
-    wanted: Wanted = field(init=False)
-    read: list[tuple[str, Answer | None]] = field(factory=list)
+    _wanted: answers.Wanted | None = field(default=None, init=False)
+    read: list[tuple[str, answers.Answer | None]] = field(factory=list)
     _said: set[str] = field(factory=set)
     _names: set[str] = field(factory=set)
     _sums: list[Array] = field(factory=list)
     _pieces: int = 0
-    _film: Film | None = None
+    _film: drawing.Film | None = None
 
     def __attrs_post_init__(self) -> None:
-        options = self.options
-        labels = Labels() if options.labels is None else read_labels(options.labels)
-        self.wanted = Wanted(options.topk, options.min_score, labels, options.task)
+        if self.options.labels is not None:
+            self.wanted()
+
+    def wanted(self) -> answers.Wanted:
+        """What the options demand of the answers. Raises ExecutionError if the labels cannot be read."""
+        if self._wanted is None:
+            options = self.options
+            labels = answers.Labels() if options.labels is None else answers.read_labels(options.labels)
+            self._wanted = answers.Wanted(options.topk, options.min_score, labels, options.task)
+        return self._wanted
 
     @property
     def asked(self) -> bool:
@@ -61,7 +56,7 @@ class Answers:
         options = self.options
         return options.topk is not None or options.labels is not None
 
-    def add(self, outcome: Outcome, infos: tuple[TensorInfo, ...]) -> Answer | None:
+    def add(self, outcome: Outcome, infos: tuple[TensorInfo, ...]) -> answers.Answer | None:
         """Interpret an outcome, and draw it if --show is given. None if nothing is recognised or wanted."""
         pictured = next((one for one in outcome.given if one.picture is not None), None)
         options = self.options
@@ -70,8 +65,10 @@ class Answers:
         if not (wanted or is_file):
             return None
         plane = None if pictured is None or pictured.placement is None else pictured.placement.plane
-        run_outputs = RunOutputs(tuple(infos), real_outputs(infos, outcome.outputs), self.wanted, self.metadata, plane)
-        answer = recognise(run_outputs, asked=self.asked)
+        run_outputs = answers.RunOutputs(
+            tuple(infos), answers.real_outputs(infos, outcome.outputs), self.wanted(), self.metadata, plane
+        )
+        answer = answers.recognise(run_outputs, asked=self.asked)
         if answer is not None and self.feed.pieces and answer.task == "classes":
             self._pieces += 1
             arrays = [array.astype(np.float64) for array in run_outputs.arrays]
@@ -79,12 +76,14 @@ class Answers:
             if self._pieces < (self.feed.count or 0):
                 return None
             means = tuple((array / self._pieces).astype(np.float32) for array in self._sums)
-            answer = recognise(RunOutputs(tuple(infos), means, self.wanted, self.metadata, plane), asked=self.asked)
+            answer = answers.recognise(
+                answers.RunOutputs(tuple(infos), means, self.wanted(), self.metadata, plane), asked=self.asked
+            )
             self._once(f"scores are averaged over {self._pieces} pieces of the sound")
         if answer is None:
-            self._once(hint(run_outputs))
+            self._once(answers.hint(run_outputs))
         elif pictured is not None and pictured.placement is not None:
-            answer = in_picture(answer, pictured.placement)
+            answer = answers.in_picture(answer, pictured.placement)
         if answer is not None:
             self._once(answer.said)
         if options.show is not None:
@@ -97,20 +96,20 @@ class Answers:
             self._said.add(sentence)
             self.say(sentence)
 
-    def _show(self, outcome: Outcome, answer: Answer | None) -> None:
+    def _show(self, outcome: Outcome, answer: answers.Answer | None) -> None:
         pictured = next((one for one in outcome.given if one.picture is not None), None)
         options = self.options
         if pictured is None or pictured.picture is None:
             raise ExecutionError("--show draws onto a picture, but no input is a picture")
         if answer is None:
             raise ExecutionError("--show needs a result to draw, but the outputs were not recognised; use --task")
-        image = drawn(answer, pictured.picture.rgb)
-        if options.show.suffix.lower() in FILMS:
-            self._film = self._film or Film(options.show, self.feed.rate)
+        image = drawing.drawn(answer, pictured.picture.rgb)
+        if options.show.suffix.lower() in drawing.FILMS:
+            self._film = self._film or drawing.Film(options.show, self.feed.rate)
             self._film.add(image)
             return
         path = self._place(Path(pictured.picture.name).name)
-        write_picture(image, path)
+        drawing.write_picture(image, path)
         self.say(f"{pictured.picture.name} is drawn to {path}")
 
     def close(self) -> None:
@@ -137,11 +136,11 @@ class Answers:
         return path / f"{stem}.png"
 
 
-def lines_of(answer: Answer | None) -> list[str]:
+def lines_of(answer: answers.Answer | None) -> list[str]:
     """An answer as lines of text; empty if nothing was recognised."""
-    return [] if answer is None else answer_lines(answer)
+    return [] if answer is None else answers.answer_lines(answer)
 
 
-def as_json(answer: Answer | None) -> list[dict[str, Any]]:
+def as_json(answer: answers.Answer | None) -> list[dict[str, Any]]:
     """The findings of an answer for --json."""
     return [] if answer is None else [one.as_json() for one in answer.found]

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 import onert
 from onert.backend import Program
-from onert.exec.observers import MinMax
+from onert.exec import observers
 from onert.ir import Array, dequantize
 from onert.ir.value import Value
 from onert.tools import inputs
@@ -106,7 +106,7 @@ def record_ranges(options: argparse.Namespace, program: Program, used: list[Arra
     """Run only to record the ranges of tensors. Returns a message with the path of the file."""
     path = folder / "minmax.json"
     rng = np.random.default_rng(options.seed + 2)
-    with onert.Execution(program, observers=(MinMax(path),)) as execution:
+    with onert.Execution(program, observers=(observers.MinMax(path),)) as execution:
         for i in range(options.minmax_runs):
             fresh = i and is_random(options)
             execution.run([inputs.random(info, rng) for info in program.inputs] if fresh else used)
