@@ -14,8 +14,9 @@ from attrs import evolve
 
 from onert.backend.cache import Cache
 from onert.ir.symbolic import all_lengths
+from onert.ir.symbolic.floats import as_float32, as_float64
 from onert.ir.symbolic.instructions import NoInstructionError, instructions
-from onert.ir.symbolic.trace import OneLengthError, Symbolic, Trace, decided, maximum, minimum, where_greater
+from onert.ir.symbolic.trace import OneLengthError, Symbolic, Trace, computed, decided, maximum, minimum, where_greater
 from onert_llvm.codegen.kernel_compiler import number_functions
 from onert_llvm.command.command import Lowered
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -120,6 +121,7 @@ def test_native_numbers_equal_those_of_the_trace(
     assert trace.at((7, 12)) is not None
 
 
+@pytest.mark.parametrize("most", [0, 1 << 16], ids=["instructions", "a table"])
 @pytest.mark.parametrize(
     ("compute", "lengths", "expected"),
     [
@@ -141,11 +143,22 @@ def test_native_numbers_equal_those_of_the_trace(
         (lambda n: maximum(0.0, n / 4 - 1.5), [8], [0.5]),
         (lambda n: where_greater(n * 0.5, 2, n, -n), [4], [-4]),
         (lambda n: where_greater(7, n, 0.25 * n, math.inf), [7], [math.inf]),
+        (lambda n: computed(as_float32, n * 0.1), [7], [float(np.float32(0.7))]),
+        (lambda n: computed(as_float32, n * ((1 << 22) + 1)), [15], [62914576.0]),
+        (lambda n: computed(as_float32, n * 1e-50), [24], [0.0]),
+        (lambda n: computed(as_float32, n * 2e37), [24], None),
+        (lambda n: computed(as_float64, n * 2e37), [24], [24 * 2e37]),
+        (lambda n: computed(as_float64, n * 1e307), [24], None),
     ],
 )
 def test_numbers_without_an_exact_result_are_rejected(
-    compute: Callable[[Any], Any], lengths: list[int], expected: list[Any] | None
+    compute: Callable[[Any], Any],
+    lengths: list[int],
+    expected: list[Any] | None,
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(all_lengths, "MOST_LENGTHS", most)
     trace = Trace([6], [24])
     (n,) = trace.lengths
     made = compute(n)

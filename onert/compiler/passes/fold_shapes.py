@@ -17,6 +17,8 @@ from onert.ir.analysis.inference import declare, infer
 from onert.ir.errors import MISHAPS
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.process import imports
 from onert.ir.shape import num_elements, static
 from onert.ir.symbolic.trace import is_symbolic
@@ -52,9 +54,7 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
         values = [_value(operation, types, shapes, which) for which in range(len(operation.outputs))]
         if len(values) == 1 and values[0] is None:
             values = [_rounded(operation, subgraph, types, scaled)]
-            if isinstance(operation.op, Binary) and (
-                shapes.intersection(operation.used) or scaled.keys() & operation.used
-            ):
+            if values[0] is None and _may_be_rounded(operation, types, shapes, scaled):
                 scaled[operation.outputs[0]] = at
         known = [value for value in values if value is not None]
         if known and len(known) == len(values):
@@ -106,14 +106,45 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int], whic
 
 def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], scaled: dict[int, int]) -> Array | None:
     """The operation's result if it rounds floats computed from lengths and constants; otherwise None."""
-    steps: list[tuple[Binary, Array]] = []
-    if len(operation.used) != 1:
+    output = types[operation.outputs[0]]
+    if not isinstance(operation.op, Cast | Unary) or operation.used[0] not in scaled or not _small(output):
         return None
-    operand = operation.used[0]
-    between, output = types[operand], types[operation.outputs[0]]
+    found: Array | None
+    scale = _scale(operation.used[0], subgraph, types, scaled)
+    if scale is not None:
+        steps, lengths = scale
+        found = _arithmetic().rounded(operation.op, steps, lengths, types[operation.used[0]].dtype, output)
+        return found
+    needed, waiting = set[int](), [*operation.used]
+    while waiting:
+        at = scaled.get(waiting.pop())
+        if at is not None and at not in needed:
+            needed.add(at)
+            waiting += subgraph.operations[at].used
+    before = [subgraph.operations[at] for at in sorted(needed)]
+    if not any((data := types[i].data) is not None and data.is_symbolic for each in before for i in each.used):
+        return None
+    found = imports.module("onert.compiler.rewrite.float_sizes").rounded(operation, before, types, output)
+    return found
+
+
+def _may_be_rounded(operation: Operation, types: list[TensorType], shapes: set[int], scaled: dict[int, int]) -> bool:
+    """Whether an operation computes a few floats from lengths and constants, which a later one might round to sizes."""
+    output = types[operation.outputs[0]]
+    known = all(i in scaled or types[i].data is not None for i in operation.used)
+    from_lengths = not shapes.isdisjoint(operation.used) or not scaled.keys().isdisjoint(operation.used)
+    return known and from_lengths and output.dtype.is_float and is_function(operation) and _small(output)
+
+
+def _scale(
+    operand: int, subgraph: Subgraph, types: list[TensorType], scaled: dict[int, int]
+) -> tuple[list[tuple[Binary, Array]], Array] | None:
+    """The steps with constants that compute floats from lengths, and these; None if there are others."""
+    steps: list[tuple[Binary, Array]] = []
     while (at := scaled.get(operand)) is not None:
         first = subgraph.operations[at]
-        assert isinstance(first.op, Binary)
+        if not isinstance(first.op, Binary):
+            return None
         operands = [*first.used] if len(first.used) == 2 else []
         if first.op.kind in _COMMUTATIVE:
             operands.sort(key=lambda i: (data := types[i].data) is not None and not data.is_symbolic)
@@ -121,10 +152,8 @@ def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], 
             return None
         steps.insert(0, (first.op, number.array))
         operand = operands[0]
-    if not steps or (lengths := types[operand].data) is None or not lengths.is_symbolic or not _small(output):
-        return None
-    found: Array | None = _arithmetic().rounded(operation.op, steps, lengths.array, between.dtype, output)
-    return found
+    lengths = types[operand].data
+    return (steps, lengths.array) if lengths is not None and lengths.is_symbolic else None
 
 
 def _arithmetic() -> Any:

@@ -21,6 +21,7 @@ from onert.ir.dtype import Array
 from onert.ir.value import ByIdentity
 
 from .all_lengths import AllLengths, all_lengths
+from .floats import as_float32, as_float64
 from .trace import Trace, where_greater_of
 from .vectorized import MOST_RESULTS, results_of
 
@@ -68,6 +69,9 @@ class Opcode(IntEnum):
     """Successive results: a row of `tables`, by the number of the row in the first operand. The second operand is where
     the rows start in `tables`, the third how many there are, the fourth how many results each has, at least one; they
     are numbers, not registers."""
+    FINITE_FLOAT = 26
+    """The first operand, unless it is infinite or NaN. The third operand is not a register: if it is 1, the number is
+    rounded to float32 first."""
 
 
 _PLAIN = {
@@ -84,8 +88,9 @@ _PLAIN = {
 _TRUTHS = frozenset((*range(Opcode.LT, Opcode.NE + 1), Opcode.BOOL, *range(Opcode.LT_FLOAT, Opcode.NE_FLOAT + 1)))
 _TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
 _ROUNDED = {math.floor: Opcode.FLOOR_FLOAT, math.ceil: Opcode.CEIL_FLOAT}
+_FINITE = {as_float64: 0, as_float32: 1}
 _SAME = (operator.pos, math.floor, math.ceil, round)
-_KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
+_KNOWN = frozenset((*_PLAIN, *_TURNED, *_FINITE, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
 
 
 class NoInstructionError(TypeError):
@@ -279,6 +284,8 @@ class _Writer:
             opcode = _PLAIN[function][floats]
             if opcode is not None:
                 return self._emit(opcode, *map(self._float if floats else self._register, arguments))
+        elif function in _FINITE:
+            return self._emit(Opcode.FINITE_FLOAT, self._float(arguments[0]), 0, _FINITE[function])
         elif function in _ROUNDED and floats:
             return self._emit(_ROUNDED[function], *map(self._register, arguments))
         elif function is where_greater_of and self._is_float(arguments[2]) is self._is_float(arguments[3]):

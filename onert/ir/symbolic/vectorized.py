@@ -11,6 +11,7 @@ import numpy as np
 
 from onert.ir.dtype import Array
 
+from .floats import as_float32, as_float64
 from .trace import Trace, where_greater_of
 
 MOST_RESULTS = 1 << 16
@@ -37,6 +38,7 @@ _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
     where_greater_of: lambda a, b, then, otherwise: np.where(a > b, then, otherwise),
 }
 _ROUNDED: dict[Callable[..., Any], Callable[..., Any]] = {math.floor: np.floor, math.ceil: np.ceil, round: np.rint}
+_FINITE: dict[Callable[..., Any], Any] = {as_float32: np.float32, as_float64: np.float64}
 _TABLES: dict[Callable[..., Any], Callable[[int], Array]] = {
     int.bit_length: lambda count: np.array([number.bit_length() for number in range(count)])
 }
@@ -145,6 +147,9 @@ def _computed(function: Any, given: Sequence[Any]) -> Numbers | None:
             return found.astype(np.int64), fits
         size = np.asarray(given[0], float) * given[1] if function is operator.mul else found
         return found.astype(np.int64, copy=False), fits & (np.abs(size) <= _EXACT)
+    if function in _FINITE:
+        found = np.asarray(given[0]).astype(_FINITE[function]).astype(np.float64)
+        return found, np.isfinite(found)
     if function in _ROUNDED:
         found = np.asarray(_ROUNDED[function](given[0])) if floats else np.asarray(given[0])
         fits = np.abs(found) <= _EXACT

@@ -11,6 +11,7 @@
 declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
+declare double @llvm.fabs.f64(double)
 
 ; Execute `count` instructions; false if one has no result, or a condition does not hold.
 define internal i1 @numbers(ptr %code, i64 %count, ptr %registers, ptr %tables) nounwind {
@@ -80,6 +81,7 @@ plain:
     i32 22, label %fne
     i32 23, label %round
     i32 24, label %round
+    i32 26, label %finite
   ]
 add:
   %sums = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %a, i64 %b)
@@ -220,8 +222,16 @@ rounded:
   %step = select i1 %isfloor, i64 %down, i64 %up
   %rounding = add i64 %cut, %step
   br label %store
+finite:
+  %narrow = fptrunc double %x to float
+  %widened = fpext float %narrow to double
+  %is.narrow = icmp eq i32 %third, 1
+  %nearest = select i1 %is.narrow, double %widened, double %x
+  %size = call double @llvm.fabs.f64(double %nearest)
+  %is.finite = fcmp olt double %size, 0x7FF0000000000000
+  br i1 %is.finite, label %float, label %refused
 float:
-  %number = phi double [ %converted, %tofloat ], [ %fsum, %fadd ], [ %fdifference, %fsub ], [ %fproduct, %fmul ], [ %fquotient, %fdiv ]
+  %number = phi double [ %nearest, %finite ], [ %converted, %tofloat ], [ %fsum, %fadd ], [ %fdifference, %fsub ], [ %fproduct, %fmul ], [ %fquotient, %fdiv ]
   %bits = bitcast double %number to i64
   br label %store
 store:
