@@ -17,6 +17,7 @@ from onert.ir.ops.elementwise.convert import Bitcast, Cast
 from onert.ir.shape import normalize_axis
 
 from .draft import Draft
+from .messages import UnknownRankError
 
 Entry = int | None
 
@@ -150,7 +151,7 @@ def require_rank(d: Draft, x: int, least: int = 0) -> int:
     """The rank of an operand. Raises ModelError if it is unknown or too small."""
     type_ = d.type(x)
     if not type_.ranked:
-        raise ModelError("has an input of unknown rank")
+        raise UnknownRankError("has an input of unknown rank")
     if type_.rank < least:
         raise ModelError(f"has input {type_}, expected at least {least} dimensions")
     return type_.rank

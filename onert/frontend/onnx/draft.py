@@ -20,6 +20,7 @@ from onert.ir.shape import num_elements
 from onert.ir.types import CallTypes
 
 from .known_values import Known, derive, of_constant
+from .messages import UnknownRankError
 
 _FOLDED = 1 << 16
 """The number of elements up to which a folded constant may be larger than its operands."""
@@ -114,7 +115,7 @@ class Draft(Making):
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
             raise RuleError(f"{op.label}: {type(error).__name__}: {error}") from error
         if results is None:
-            raise RuleError(f"{op.label} has an input of unknown rank")
+            raise UnknownRankError(f"{op.label} has an input of unknown rank")
         for result in results:
             shapes_ok(result)
         return results

@@ -24,6 +24,10 @@ Dimension = int | str | None
 """A size, the name of an unknown one, or None."""
 
 
+class UnknownRankError(ModelError):
+    """An operator is given a tensor whose rank depends on the shapes of the model's inputs."""
+
+
 @frozen(eq=False)
 class Tensor(ByIdentity):
     """A TensorProto at a byte of the file; its elements are not decoded yet.

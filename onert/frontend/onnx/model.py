@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
-from onert.ir import Array, DType, ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
+from onert.ir import Array, DType, ModelError, Shape, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.sequences import VARIANT
 from onert.ir.process.budget import Budget
@@ -27,16 +27,19 @@ SIGNATURE = "main"
 
 
 def read_package(
-    content: Data, path: Path | None, initializers: Mapping[str, Array] | None = None
+    content: Data,
+    path: Path | None,
+    initializers: Mapping[str, Array] | None = None,
+    shapes: Mapping[str, Shape] | None = None,
 ) -> tuple[Subgraphs, bool]:
     """The model in a file's content, and whether the content alone determines it (no elements are in other files).
 
-    `initializers` replace the graph's initializers of the same names.
+    `initializers` replace the graph's initializers of the same names, and `shapes` the declared shapes of inputs.
     """
     steps = budget(len(content))
     model = read_model(Message(content, steps))
     storage = storage_of(content, path, initializers)
-    subgraphs = convert(model, storage, steps)
+    subgraphs = convert(model, storage, steps, shapes or {})
     return subgraphs, not storage.files
 
 
@@ -45,7 +48,7 @@ def storage_of(content: Data, path: Path | None, initializers: Mapping[str, Arra
     return Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"), initializers or {})
 
 
-def convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
+def convert(model: Model, storage: Storage, steps: Budget, shapes: Mapping[str, Shape]) -> Subgraphs:
     """The IR of a model. Raises ModelError with the node's place if it breaks a rule."""
     if model.ir_version not in _IR_VERSIONS:
         raise ModelError(f"the IR version is {model.ir_version}, expected 1 to {_IR_VERSIONS[-1]}")
@@ -62,7 +65,7 @@ def convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
     unknown = sorted(set(storage.initializers) - {tensor.name for tensor in model.graph.initializers})
     if unknown:
         raise ModelError(f"there is no initializer {', '.join(map(repr, unknown))}")
-    inputs = _inputs(model.graph, scope)
+    inputs = _inputs(model.graph, scope, shapes)
     names = [declared.name for declared in model.graph.outputs]
     values = scope.read_nodes(model.graph.nodes, names)
     outputs = own_results(draft, [operand_of(draft, value) for value in values], names)
@@ -76,13 +79,15 @@ def _named(names: Sequence[str], operands: Sequence[int]) -> tuple[SignatureTens
     return tuple(SignatureTensor(name, operand) for name, operand in zip(names, operands, strict=True))
 
 
-def _inputs(graph: Graph, scope: Scope) -> list[str]:
+def _inputs(graph: Graph, scope: Scope, shapes: Mapping[str, Shape]) -> list[str]:
     """Create the inputs, and return their names: those of the graph's inputs that have no initializer."""
     found, maps = [], columns(graph.nodes)
     for declared in graph.inputs:
         if declared.name in scope.names:
             continue  # before IR version 4, all initializers are listed as inputs
-        operand = scope.draft.input(_input_type(declared, maps.get(declared.name)), declared.name)
+        type_ = _input_type(declared, maps.get(declared.name))
+        shape = shapes.get(declared.name)
+        operand = scope.draft.input(type_ if shape is None else type_.with_shape(shape), declared.name)
         scope.bind(declared.name, operand if declared.type is None else value_of(operand, declared.type))
         found.append(declared.name)
     return found

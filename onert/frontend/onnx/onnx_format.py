@@ -8,7 +8,7 @@ from pathlib import Path
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import HEAD, package_of, single_model_format
-from onert.ir import Array, ModelError, Package, Subgraphs
+from onert.ir import Array, ModelError, Package, Shape, Subgraphs
 from onert.ir.process import imports
 
 from .ort.ort_format import recognize as recognize_ort
@@ -36,8 +36,8 @@ def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     return found
 
 
-def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -> Package:
-    """The model with some of the graph's initializers replaced by the caller's, by name.
+def given(source: Path | bytes, initializers: Mapping[str, Array], shapes: Mapping[str, Shape]) -> Package:
+    """The model with some of the graph's initializers and of the declared shapes of inputs replaced, by name.
 
     Raises ModelError if it has no initializer of a name, or one of another type or shape.
     """
@@ -45,11 +45,11 @@ def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -
     content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
     head = bytes(content[:HEAD])
     if recognize(head, path):
-        model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
+        model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers, shapes)
     elif recognize_ort(head, path):
-        model = imports.module("onert.frontend.onnx.ort.ort_model").read_ort_package(content, initializers)
+        model = imports.module("onert.frontend.onnx.ort.ort_model").read_ort_package(content, initializers, shapes)
     else:
-        raise ModelError("initializers can be replaced in ONNX models only")
+        raise ModelError("initializers and shapes can be replaced in ONNX models only")
     return package_of((model,), path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +27,8 @@ class Bindable(Protocol):
 
     def new_execution(self) -> Execution: ...
 
+    def for_inputs(self, feed: Mapping[str, Any]) -> Bindable: ...
+
     def borrow(self) -> Execution: ...
 
     def give_back(self, execution: Execution) -> None: ...
@@ -43,6 +45,7 @@ class IOBinding:
         self._session = session
         self._execution: Execution | None = None
         """Its own execution, once an output has been bound to memory."""
+        self._running: Bindable = session
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: dict[str, OrtValue] = {}
@@ -99,16 +102,19 @@ class IOBinding:
         missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
         if missing:
             raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
+        session = self._session.for_inputs(self._inputs)
+        if session is not self._running:
+            self._execution, self._running = None, session
         if self._execution is None and any(value is not None for value in self._outputs.values()):
-            self._execution = self._session.new_execution()
-        execution = self._execution or self._session.borrow()
+            self._execution = session.new_execution()
+        execution = self._execution or session.borrow()
         try:
             self._run(execution)
         except OnertError as error:
             raise FailedRun(str(error)) from error
         finally:
             if execution is not self._execution:
-                self._session.give_back(execution)
+                session.give_back(execution)
 
     def _run(self, execution: Execution) -> None:
         for name, array in self._inputs.items():

@@ -5,28 +5,28 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from operator import itemgetter
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onert import compiler
+from onert.backend.program import Program
 from onert.backend.registry import load_backends
 from onert.exec import Execution
 from onert.frontend.onnx.declarations import Declarations, read_declarations
 from onert.frontend.onnx.messages import ValueDeclaration, ValueType
-from onert.frontend.onnx.onnx_format import with_initializers
 from onert.ir import Array, DType, OnertError, Package
 from onert.ir.process.imports import module
-from onert.runtime.api import load
 from onert.runtime.errors import ArgumentError, RunError
 
 from . import errors
 from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
-from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
+from .errors import FailedRun, InvalidArgument
+from .reading import MOST_RANKS, loaded, place, ranks_are_missing, shapes_of
 from .seeds import seeded
 from .values import ModelMetadata, NodeArg, OrtValue, encoded, given, maps, node_argument, row, taken
 
@@ -69,13 +69,19 @@ class InferenceSession:
             self._began = time.monotonic_ns()
             self._trace = f"{self._choices.profile_file_prefix}{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
             options = options.choose(trace_filepath=self._trace)
-        package, self._declared = _loaded(path_or_bytes, self._choices)
+        self._by_ranks: dict[tuple[Any, ...], InferenceSession] | None = None
+        """Sessions by the ranks of their inputs, if the model can be read only once these are known."""
+        source = place(path_or_bytes)
         try:
-            shapes = self._fixed()
-            options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
-            self._program = compiler.compile(seeded(package), options, load_backends(options.backends))
-        except OnertError as error:
-            raise errors.NotImplemented(str(error)) from error
+            package, self._declared = loaded(source, self._choices, {})
+        except errors.InvalidGraph as error:
+            self._source, self._by_ranks, self._declared = source, {}, read_declarations(source)
+            if not ranks_are_missing(error, self._declared):
+                raise
+        shapes = self._fixed()
+        self._options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
+        if self._by_ranks is None:
+            self._program = self._compiled(package)
         ends = self._ends()
         self._inputs = {end.name: end for end in ends.inputs}
         self._outputs = {end.name: end for end in ends.outputs}
@@ -86,6 +92,34 @@ class InferenceSession:
         """For each input that takes arrays as they are: its element type, rank, and fixed dimensions by axis."""
         self._texts = {name: plain for name, plain in known.items() if plain[0].hasobject}
         """The same for strings, which are encoded."""
+
+    def _compiled(self, package: Package) -> Program:
+        options = self._options
+        try:
+            return compiler.compile(seeded(package), options, load_backends(options.backends))
+        except OnertError as error:
+            raise errors.NotImplemented(str(error)) from error
+
+    def for_inputs(self, feed: Mapping[str, Any]) -> InferenceSession:
+        """The session that runs these inputs: one of its own for each combination of ranks, if the model needs them."""
+        sessions = self._by_ranks
+        if sessions is None:
+            return self
+        shapes = shapes_of(self._interface.inputs, feed)
+        key = tuple(shapes.items())
+        found = sessions.get(key)
+        if found is None:
+            found = copy(self)
+            found._idle, found._by_ranks = [], None
+            try:
+                found._program = self._compiled(loaded(self._source, self._choices, shapes)[0])
+            except OnertError as error:
+                raise FailedRun(str(error)) from error
+            with self._lock:
+                while len(sessions) >= MOST_RANKS:
+                    del sessions[next(iter(sessions))]
+                sessions[key] = found
+        return found
 
     def _fixed(self) -> dict[int | str, tuple[int, ...]]:
         """The shapes of inputs whose open dimensions are all fixed by name."""
@@ -179,6 +213,8 @@ class InferenceSession:
         self._idle.append(execution)
 
     def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
+        if self._by_ranks is not None:
+            return self.for_inputs(feed)._results(wanted, feed)
         execution = self.borrow()
         try:
             results = execution.run(feed)
@@ -340,25 +376,3 @@ def _require_going(run_options: RunOptions | None) -> None:
     """Raises FailedRun if the caller has requested the termination of runs with these options."""
     if run_options is not None and run_options.terminate:
         raise FailedRun("the run's options request its termination")
-
-
-def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declarations | None]:
-    """The model, and its declarations. Errors are ONNX Runtime's."""
-    if not isinstance(source, bytes | str | os.PathLike):
-        raise TypeError(f"a session is given a {type(source).__name__}, expected a path or bytes")
-    place = source if isinstance(source, bytes) else Path(os.fspath(source))
-    if isinstance(place, Path) and not place.exists():
-        raise NoSuchFile(f"there is no file {place}")
-    try:
-        given = choices.initializers
-        return with_initializers(place, given) if given else load(place), read_declarations(place)
-    except OnertError as error:
-        raise _kind(place)(str(error)) from error
-
-
-def _kind(source: Path | bytes) -> type[ArgumentError]:
-    """The error class for a model that cannot be loaded: InvalidGraph if it has a graph, else InvalidProtobuf."""
-    try:
-        return InvalidProtobuf if read_declarations(source) is None else InvalidGraph
-    except (OnertError, OSError):
-        return InvalidProtobuf
