@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert.ir import Array
+import onert
+from onert.ir import Array, DType, Package, TensorType
+from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.symbolic.trace import Trace
@@ -49,14 +51,27 @@ def test_taps_are_skipped_if_many_are_outside_the_image(plane: Plane, skipped: b
 
 
 @pytest.mark.parametrize(("rate", "skipped"), [(1, False), (2, False), (8, True), (40, True)])
-def test_dynamic_sizes_skip_taps_of_dilated_windows_and_add_no_conditions(rate: int, skipped: bool) -> None:
+def test_whether_dynamic_sizes_skip_taps_of_dilated_windows_is_no_condition(rate: int, skipped: bool) -> None:
     trace = Trace([33], [132])
     (length,) = trace.lengths
     for size in ((length, 33), (33, length), (length, length)):
         plane = Plane(1, size, 32, size, (3, 3), (1, 1), (rate, rate), (rate, rate))
         assert bool(plane.skipped_fractions) is skipped
-        assert plane.term_fractions == ()  # other algorithms round differently
     assert not trace.conditions
+
+
+@pytest.mark.parametrize(("rate", "first"), [(1, 33), (4, 8), (4, 33), (12, 14), (24, 33), (24, 120)])
+def test_dynamic_sizes_choose_between_algorithms_by_the_fractions_of_each_length(rate: int, first: int) -> None:
+    trace = Trace([first], [132])
+    (length,) = trace.lengths
+    plane = evolve(geometry(first, rate), size=(length, length), out=(length, length))
+    found = [each.index for each in plane.term_fractions]
+    for size in range(1, 133):
+        expected = geometry(size, rate).term_fractions if rate > 1 else ()
+        numbers = trace.at([size])
+        same = bool(expected) == bool(found)
+        assert (numbers is not None) is same, size
+        assert not same or [numbers[at] for at in found] == [*expected]
 
 
 def test_the_fractions_of_dynamic_sizes_are_those_of_the_first_lengths() -> None:
@@ -93,3 +108,17 @@ def test_layers_with_skipped_taps_keep_their_results(isa: Isa, size: tuple[int, 
     op = Conv2D(Padding.SAME, 1, 1, rate, rate)
     subgraph, inputs = single(op, x, weight, bias, constant=(1, 2))
     assert_close(natively(subgraph, inputs, isa, threads=2), evaluated(subgraph, inputs), 2e-6)
+
+
+def test_dilated_layers_have_the_bits_of_a_fixed_size_at_every_size() -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, None, None, 32)), "x")
+    for rate in (4, 12, 24):
+        x = b.add(Conv2D(Padding.SAME, 1, 1, rate, rate), x, b.constant(numbers(32, 3, 3, 32)))
+    package = Package((b.model([x]),), "dilated")
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    for size in ((30, 30), (33, 31), (20, 40), (33, 47), (9, 13), (33, 31)):
+        shape = (1, *size, 32)
+        fixed = onert.Execution(onert.compile(package, input_shapes={0: shape}, num_threads=1))
+        expected, found = (each.run([numbers(*shape)]).values() for each in (fixed, execution))
+        np.testing.assert_array_equal(*expected, *found)

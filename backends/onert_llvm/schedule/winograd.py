@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, reduce
 from math import inf, prod
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum, where_greater
 from onert.ir.value import Value
@@ -146,7 +146,8 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int], term_fractions: tuple
         costs.append(reduce(minimum, of_cuts, inf))
     one, outputs = layers[0], counts[-1]
     of_terms = inf
-    for each, mr in packed_rows(evolve(one.product, term_fractions=term_fractions), one.isa):
+    for each, mr in packed_rows(one.product, one.isa):
+        each = term_fractions[mr - 1] * each if term_fractions else each
         of_terms = minimum(of_terms, where_greater(mr, outputs, inf, -(-outputs // mr) * each))
     return [*costs, _WORTH * of_terms]
 

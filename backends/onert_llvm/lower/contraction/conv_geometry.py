@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import Array, DType
-from onert.ir.ops.arithmetic.window import Padding, Window, taps
+from onert.ir.ops.arithmetic.window import Window
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.sizes import are_same
-from onert.ir.symbolic.trace import hint, is_symbolic, largest
+from onert.ir.symbolic.trace import hint, is_symbolic, largest, maximum, minimum, where_greater
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand
@@ -101,11 +102,15 @@ class Plane(Value):
     @property
     def term_fractions(self) -> tuple[float, ...]:
         """The fractions of the windows' elements that tiles of 1, 2, ... adjacent outputs meet inside the image, if
-        skipping the others pays; empty if it does not, or if sizes are symbolic.
+        skipping the others pays; empty if it does not, or if sizes are symbolic and windows are not dilated: those only
+        leave tiny images.
         """
-        if self._is_open or not self.padded:  # querying margins would fix a length
+        if not self._is_open:
+            return _term_fractions(*zip(*self._spaces, strict=True), SKIPPED) if self.padded else ()
+        if max(self.dilation) == 1 or not self._at_first.padded:  # querying margins would fix a length
             return ()
-        return _term_fractions(*zip(*self._spaces, strict=True), SKIPPED)
+        down, across = zip(*self._spaces, strict=True)
+        return _fractions(down, across, SKIPPED)
 
     @property
     def skipped_fractions(self) -> tuple[float, ...]:
@@ -118,7 +123,13 @@ class Plane(Value):
             return self.term_fractions
         if max(self.dilation) == 1:
             return ()
-        return _term_fractions(*zip(*(tuple(map(hint, each)) for each in self._spaces), strict=True), SKIPPED_IF_OPEN)
+        return _term_fractions(*zip(*self._at_first._spaces, strict=True), SKIPPED_IF_OPEN)
+
+    @property
+    def _at_first(self) -> Plane:
+        """The geometry for the initial lengths."""
+        (h, w), (down, across), (top, left) = (tuple(map(hint, each)) for each in (self.size, self.out, self.pads))
+        return evolve(self, size=(h, w), out=(down, across), pads=(top, left))
 
     @property
     def _spaces(self) -> tuple[tuple[int, int], ...]:
@@ -154,22 +165,28 @@ class Plane(Value):
         return both | {"pixel": c, "row": w * c, "image": h * w * c}
 
 
-@lru_cache(256)
-def _term_fractions(down: tuple[int, ...], across: tuple[int, ...], most: float) -> tuple[float, ...]:
+def _fractions(down: tuple[int, ...], across: tuple[int, ...], most: float) -> tuple[float, ...]:
     """`Plane.term_fractions`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes;
-    empty if tiles meet more than `most` of the elements."""
+    empty if tiles meet more than `most` of the elements, which becomes a condition if sizes are symbolic."""
 
     def meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
-        found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)
-        return [tap.target.stop - tap.target.start for tap in found]
+        found = []
+        for offset in (index * dilation - before for index in range(window)):
+            stop = minimum(out, (size - 1 - offset) // stride + 1)
+            found.append(maximum(stop - maximum(0, -(offset // stride)), 0))
+        return found
 
     lines, lengths = sum(meeting(*down)) / (down[1] * down[2]), meeting(*across)
 
-    def part(rows: int) -> float:
+    def part(rows: int) -> Any:
         """The fraction that tiles of this many rows meet, averaged over where they begin."""
-        return lines * sum(min(length + rows - 1, across[1]) for length in lengths) / (across[1] * across[2])
+        met = (where_greater(length, 0, minimum(length + rows - 1, across[1]), 0) for length in lengths)
+        return lines * sum(met) / (across[1] * across[2])
 
     return tuple(map(part, range(1, MOST_ROWS + 1))) if part(TYPICAL_ROWS) <= most else ()
+
+
+_term_fractions = lru_cache(256)(_fractions)
 
 
 def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:

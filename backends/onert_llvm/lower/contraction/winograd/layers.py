@@ -42,12 +42,12 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     n, *_, channels = filters.shape
     geometry, paired = windows.geometry, kind is Terms.PAIRED and channels % 2 == 0
     forms = _forms(lowering, geometry, paired)
-    if not forms:
+    others = possible(forms, channels, n, lowering.isa, paired)
+    if not others:
         return False
     sizes = (geometry.images, geometry.out)
     estimated = fastest(forms, channels, n, lowering.isa, *sizes, paired, geometry.dilation, geometry.term_fractions)
     form = None if estimated is None else estimated.form
-    others = possible(forms, channels, n, lowering.isa, paired)
     form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))
     if form is None or not recoverable(filters, form, paired):
         return False
