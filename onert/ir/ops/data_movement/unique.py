@@ -50,9 +50,25 @@ class UniqueSlices(Op):
         slices = x.reshape(-1) if self.axis is None else x
         rows = np.moveaxis(slices, axis, 0)
         keys = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+        plain = keys.dtype.kind in "biu" or (keys.dtype.kind == "f" and not np.isnan(keys).any())
+        chosen, inverse, counts = self._elements(keys[:, 0]) if plain and keys.shape[1] == 1 else self._rows(keys)
+        return np.ascontiguousarray(np.moveaxis(rows[chosen], 0, axis)), chosen, inverse, counts
+
+    def _elements(self, x: Array) -> tuple[Array, Array, Array]:
+        """The results but for the first, of elements none of which is NaN: each NaN would be distinct."""
+        _, chosen, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        if not self.sorted:
+            order = np.argsort(chosen)
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            chosen, inverse, counts = chosen[order], rank[inverse], counts[order]
+        return chosen.astype(np.int64), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
+
+    def _rows(self, keys: Array) -> tuple[Array, Array, Array]:
+        """The results but for the first, of any slices."""
         places: dict[tuple[object, ...], int] = {}
         firsts: list[int] = []
-        inverse = np.empty(len(rows), np.int64)
+        inverse = np.empty(len(keys), np.int64)
         for at, row in enumerate(keys.tolist()):
             key = tuple(row)
             if key not in places:
@@ -66,5 +82,4 @@ class UniqueSlices(Op):
         rank[order] = np.arange(len(order))
         chosen = np.array(firsts, np.int64)[order] if firsts else np.zeros(0, np.int64)
         counts = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)[order] if firsts else chosen
-        found = np.moveaxis(rows[chosen], 0, axis)
-        return np.ascontiguousarray(found), chosen, rank[inverse] if firsts else inverse, counts
+        return chosen, rank[inverse] if firsts else inverse, counts
