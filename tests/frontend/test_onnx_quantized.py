@@ -243,3 +243,26 @@ def test_a_product_reads_blockwise_quantised_weights_without_unpacking_them(
     expected, mine, package = _both(model, {"x": rng.normal(size=(3, 64)).astype(np.float32)})
     assert BlockFullyConnected in {type(each.op) for each in package.models[0].subgraphs[0].operations}
     np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+@pytest.mark.parametrize("blocks", [2, 3])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_rows_of_a_table_of_narrow_integers_are_read_natively_from_packed_bytes(
+    kind: str, blocks: int, *, zeros: bool
+) -> None:
+    rng, low, width = np.random.default_rng(8), -8 * (kind == "INT4"), 16 * blocks
+    values, zero = (rng.integers(low, low + 16, (5, size)) for size in (width, blocks))
+    scales, rows = rng.normal(size=(5, blocks)).astype(np.float32), np.array([[0, 4, -1]])
+    attributes = {"domain": "com.microsoft", "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
+    node = helper.make_node("GatherBlockQuantized", ["t", "i", "s", "z"][: 3 + zeros], ["y"], **attributes)
+    model = _model([node], {"i": (TensorProto.INT64, rows.shape)}, {"s": scales})
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    for name, array in {"t": values, **({"z": zero} if zeros else {})}.items():
+        stored = helper.make_tensor(name, getattr(TensorProto, kind), array.shape, array.reshape(-1))
+        model.graph.initializer.append(stored)
+    program = onert.compile(onert.load(model.SerializeToString()))
+    (found,) = onert.Execution(program).run({"i": rows}).values()
+    differences = values - (zero.repeat(16, axis=1) if zeros else 0)
+    np.testing.assert_allclose(found, (differences * scales.repeat(16, axis=1))[rows], rtol=1e-6)
+    assert {step.backend for routine in program.routines for step in routine.steps} == {"llvm"}

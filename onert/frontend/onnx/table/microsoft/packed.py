@@ -115,11 +115,10 @@ def _rows(node: Node) -> int:
     if size is not None:
         indices = (indices < 0).select(indices + size, indices)
     zero: Expression | float = float(1 << (bits - 1)) if octets else 0.0
-    packed = bits if octets else 8
-    values = _unpack(table.take(indices, gathered), packed)
+    values = _taken(node, 0, bits, indices, gathered).cast(scales.dtype)
     if node.has(3):
-        zero = _unpack(operand(node, 3).take(indices, gathered), packed).cast(scales.dtype)
-    scale, values = scales.take(indices, gathered), values.cast(scales.dtype)
+        zero = _taken(node, 3, bits, indices, gathered).cast(scales.dtype)
+    scale = scales.take(indices, gathered)
     width, blocks = values.known_size(values.rank - 1, "the table"), scale.known_size(scale.rank - 1, "the scales")
     if blocks != -(-width // block):
         raise ModelError(f"there are {blocks} scales for rows of {width} in blocks of {block}")
@@ -128,6 +127,23 @@ def _rows(node: Node) -> int:
     if isinstance(zero, Expression):
         zero = zero.take(places, zero.rank - 1)
     return ((values - zero) * scale.take(places, scale.rank - 1)).operand
+
+
+def _taken(node: Node, index: int, bits: int, indices: Expression, axis: int) -> Expression:
+    """Slices of an operand of integers of a few bits. Elements of type uint8 hold as many integers as fit.
+
+    A constant of narrower elements is stored in bytes, which native code reads: as many elements as fit, if they fill
+    the rows.
+    """
+    x, found = operand(node, index), node.value(index)
+    if x.dtype is DType.UINT8 or x.dtype.bits >= 8 or found is None:
+        return _unpack(x.take(indices, axis), bits if x.dtype is DType.UINT8 else 8)
+    narrow, low = x.dtype.bits, x.dtype.limits[0]
+    codes = (found.view(np.uint8) & np.uint8((1 << narrow) - 1)) ^ np.uint8(-low)
+    fill = codes.shape[-1] % (8 // narrow) == 0
+    stored = x.draft.constant(packed_codes(codes, narrow) if fill else codes, DType.UINT8)
+    numbers = _unpack(x.of(stored).take(indices, axis), narrow if fill else 8)
+    return numbers.cast(DType.INT8) + low if low else numbers
 
 
 def _unpack(x: Expression, bits: int) -> Expression:
