@@ -112,6 +112,31 @@ def test_bound_memory_is_read_and_written_in_place() -> None:
     np.testing.assert_array_equal(found, np.full((2, 3), -5))
 
 
+def test_a_binding_is_given_to_its_execution_once_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, given = _session(STATIC), list[object]()
+    execution = session.new_execution()
+    take = execution.set_input
+    monkeypatch.setattr(execution, "set_input", lambda name, array: given.append(name) or take(name, array))
+    monkeypatch.setattr(session, "new_execution", lambda: execution)
+    x, other = (np.full((2, 3), value, np.float32) for value in (1, 9))
+    y, z = (onert.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32) for _ in range(2))
+    bound = session.io_binding()
+    bound.bind_cpu_input("x", x)
+    bound.bind_ortvalue_output("y", y)
+    for value in (3, 5):
+        x[:] = value
+        session.run_with_iobinding(bound)
+        np.testing.assert_array_equal(y.numpy(), -x)
+    assert len(given) == 1
+    bound.bind_cpu_input("x", other)
+    session.run_with_iobinding(bound)
+    np.testing.assert_array_equal(y.numpy(), -other)
+    bound.bind_ortvalue_output("y", z)
+    session.run_with_iobinding(bound)
+    np.testing.assert_array_equal(z.numpy(), -other)
+    assert len(given) == 3
+
+
 def test_bindings_share_executions_unless_outputs_are_bound_to_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Applications make a binding for each run, for which making an execution would take too long."""
     session, made = _session(STATIC), list[object]()

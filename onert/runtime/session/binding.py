@@ -49,18 +49,24 @@ class IOBinding:
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: dict[str, OrtValue] = {}
+        self._apart: Sequence[str] | None = None
+        """The outputs that its own execution does not write in place; None if it has to be given all memory again."""
 
     def bind_cpu_input(self, name: str, array: Array) -> None:
-        self._inputs[name] = self._session.given(name, array)
+        self._bind_input(name, array)
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
-        self._inputs[name] = self._session.given(name, value)
+        self._bind_input(name, value)
 
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
         """Bind an input to memory at an address, which must stay valid as long as it is bound."""
-        self._inputs[name] = self._session.given(name, memory_at(buffer_ptr, shape, numpy_type(element_type)))
+        self._bind_input(name, memory_at(buffer_ptr, shape, numpy_type(element_type)))
+
+    def _bind_input(self, name: str, value: Any) -> None:
+        self._apart = None
+        self._inputs[name] = self._session.given(name, value)
 
     def bind_output(
         self,
@@ -73,6 +79,7 @@ class IOBinding:
     ) -> None:
         """Bind an output to memory at an address, or to a new array in each run."""
         self._session.require_outputs([name])
+        self._apart = None
         if buffer_ptr is None or shape is None or element_type is None:
             self._outputs[name] = None
         else:
@@ -80,16 +87,18 @@ class IOBinding:
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
         self._session.require_outputs([name])
+        self._apart = None
         self._outputs[name] = value
 
     def clear_binding_inputs(self) -> None:
+        self._apart = None
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
         """Unbind the outputs: later runs do not write to the memory that they were bound to."""
         self._outputs.clear()
         self._results.clear()
-        self._execution = None
+        self._execution = self._apart = None
 
     def synchronize_inputs(self) -> None:
         """Nothing to do: all memory is the CPU's."""
@@ -104,7 +113,7 @@ class IOBinding:
             raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
         session = self._session.for_inputs(self._inputs)
         if session is not self._running:
-            self._execution, self._running = None, session
+            self._execution, self._apart, self._running = None, None, session
         if self._execution is None and any(value is not None for value in self._outputs.values()):
             self._execution = session.new_execution()
         execution = self._execution or session.borrow()
@@ -117,10 +126,13 @@ class IOBinding:
                 session.give_back(execution)
 
     def _run(self, execution: Execution) -> None:
-        for name, array in self._inputs.items():
-            execution.set_input(name, array)
-        apart = [name for name, value in self._outputs.items() if not self._in_place(execution, name, value)]
+        apart, self._apart = self._apart, None
+        if apart is None:
+            for name, array in self._inputs.items():
+                execution.set_input(name, array)
+            apart = [name for name, value in self._outputs.items() if not self._in_place(execution, name, value)]
         execution.execute()
+        self._apart = apart if execution is self._execution else None
         self._results = {name: self._result(execution, name, apart) for name in self._outputs}
 
     def _in_place(self, execution: Execution, name: str, value: OrtValue | None) -> bool:
