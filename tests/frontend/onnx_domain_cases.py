@@ -130,10 +130,16 @@ def _i(*values: int) -> Any:
 def _grouped(
     new: int, past: int | None, lengths: tuple[int, int], most: int, *more: Any, packed: bool = False, **attributes: Any
 ) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
-    """GroupQueryAttention of two sequences, four query heads and two key heads with 16 features."""
+    """GroupQueryAttention of two sequences, four query heads and two key heads with 16 features.
+
+    Places behind the new tokens are 0: ONNX Runtime fills them so, unless the caches are used in place.
+    """
     q, k, v = floats(2, new, 64), floats(2, new, 32), floats(2, new, 32)
     given = (np.concatenate([q, k, v], 2), _N, _N) if packed else (q, k, v)
     seen = (_N, _N) if past is None else (floats(2, 2, past, 16), floats(2, 2, past, 16))
+    for cache in seen if past is not None else ():
+        for own, last in zip(cache, lengths, strict=True):
+            own[:, new if most == new else last + 1 :] = 0
     inputs = (*given, *seen, _i(*lengths), np.int32(most), *more)
     results = 4 if attributes.get("qk_output") else 3
     return MICROSOFT, "GroupQueryAttention", inputs, {"num_heads": 4, "kv_num_heads": 2, **attributes}, results

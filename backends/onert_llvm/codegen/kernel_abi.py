@@ -49,9 +49,9 @@ class Task(ByIdentity):
         """The address of the calling thread's part of scratch memory; slot `each` has a part's size in bytes."""
         return self.view(rooms, I8, self.i64(each))[self.k.arg("thread")].address
 
-    def report(self, number: Val) -> None:
-        """Record an element that broke the rule of slot `report`."""
-        report = self.view("report", I64, 1)
+    def report(self, number: Val, slot: str = "report") -> None:
+        """Record an element that broke the rule of a slot."""
+        report = self.view(slot, I64, 1)
         report[1].store(number)
         report[0].store(self.k.index(1))
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from onert.ir import Op
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected
+from onert.ir.ops.contraction.cached_attention import CachedAttention
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
@@ -38,6 +39,7 @@ from onert_llvm.lower.rule import Rule, rule
 _RULES: dict[type[Op], tuple[Rule, ...]] = {
     GRU: (rule("recurrent.gru"),),
     LinearAttention: (rule("recurrent.linear_attention"),),
+    CachedAttention: (rule("contraction.attention.cached"),),
     LSTM: (rule("recurrent.lstm_float"), rule("recurrent.lstm_dynamic_range"), rule("recurrent.lstm_int8")),
     SVDF: (rule("recurrent.svdf_int8"),),
     TanhOfSum: (rule("elementwise.tanh_of_sum"),),

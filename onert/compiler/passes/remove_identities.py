@@ -21,8 +21,9 @@ SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad,
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def remove_identities(subgraph: Subgraph) -> Subgraph:
-    """Remove conversions to the same type, reshapes, slices and pads that keep the shape, concatenations of one tensor,
-    transposes that keep the order of axes, bounds that hold anyway, and quantising what was just dequantised.
+    """Remove conversions to the same type, reshapes, slices and pads that keep the shape, concatenations of one tensor
+    and empty ones, transposes that keep the order of axes, bounds that hold anyway, and quantising what was just
+    dequantised.
 
     Results stay bit-identical. An output may become an input or a constant, which `copy_outputs` handles.
 
@@ -67,8 +68,8 @@ def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -
     if isinstance(op, SAME_TYPE_IS_SAME) or op.shares:
         # An operand that is known only at run time may break a rule, which the run has to report.
         return all(subgraph.operands[i].is_constant for i in operation.used[1:])
-    if isinstance(op, Concat):
-        return len(operation.inputs) == 1 and op.activation is Activation.NONE
+    if isinstance(op, Concat):  # as the size is that of the first operand, the others have no elements
+        return op.activation is Activation.NONE
     order = permutation(subgraph, operation)
     if order is not None:
         return list(order) == sorted(order)

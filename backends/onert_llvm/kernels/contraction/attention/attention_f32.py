@@ -1,9 +1,6 @@
 """Attention: products of queries with keys, their softmax, and products with values, one block of keys at a time.
 
-Only the scores of some rows and keys are stored. The state of a row is its greatest score so far, the sum of its
-exponentials, and the values weighted by these; when a greater score arrives, they are rescaled by the exponential of
-the difference (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao and others,
-"FlashAttention", 2022).
+Only the scores of some rows and keys are stored.
 """
 
 from __future__ import annotations
@@ -14,17 +11,16 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View, transposed
-from onert_llvm.irbuilder.math import exp
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.target.isa import Isa
+
+from .softmax_rows import SoftmaxRows, transpose_keys
 
 MOST_ROWS = 48
 """Rows of queries that share a transposed block of keys."""
 HIDDEN = -1e30
 """The upper limit of mask values for keys that a row does not see: their exponentials are 0 for any scores."""
-_LOWEST = -3.4028234663852886e38
-"""The least finite float32."""
 
 
 def registers_of_keys(isa: Isa) -> int:
@@ -67,12 +63,9 @@ class _Rooms:
     """Stack memory: a transposed block of keys, the exponentials of some rows, and each row's maximum and sums."""
 
     def __init__(self, k: Kernel, how: AttentionF32) -> None:
-        lanes = k.isa.f32
-        self.chunk = registers_of_keys(k.isa) * lanes
+        self.chunk = registers_of_keys(k.isa) * k.isa.f32
         self.panel = k.view(k.scratch(F32, how.size * self.chunk), F32, self.chunk, 1)
-        self.powers = k.view(k.scratch(F32, how.rows * self.chunk), F32, self.chunk, 1)
-        self.tops = k.view(k.scratch(F32, MOST_ROWS), F32, 1)
-        self.sums = k.view(k.scratch(F32, MOST_ROWS * lanes), F32, lanes)
+        self.rows = SoftmaxRows(k, how.rows, self.chunk, MOST_ROWS)
 
 
 class _Tile:
@@ -141,18 +134,13 @@ class _Tile:
     def _begin(self) -> None:
         k, lanes = self.k, self.k.isa.f32
         with k.loop(self.count, nonempty=True) as row:
-            self.rooms.tops[row].store(k.f32(float("-inf")))
-            self.rooms.sums[row].store(k.zeros(F32, lanes))
+            self.rooms.rows.begin(row)
             with k.loop(self.how.value, step=lanes) as column:
                 self.out[row, column].store(k.zeros(F32, lanes))
 
     def _transposed(self, key: Val) -> None:
-        """Transpose a block of keys to columns; past the last key, it is repeated."""
-        k, lanes, rooms, last = self.k, self.k.isa.f32, self.rooms, self.task.i64("keys") - 1
-        with k.loop(rooms.chunk, step=lanes) as group, k.loop(self.how.size, step=lanes) as at:
-            rows = [self.keys[(key + group + i).min(last), at].load(lanes) for i in range(lanes)]
-            for i, column in enumerate(transposed(rows)):
-                rooms.panel[at + i, group].store(column)
+        rooms, last = self.rooms, self.task.i64("keys") - 1
+        transpose_keys(self.k, self.keys, rooms.panel, self.how.size, rooms.chunk, key, last)
 
     def _block(self, row: Val, count: int, key: Val, end: Val) -> None:
         """Compute the scores of `count` rows for a block of keys, and update the rows' state."""
@@ -168,36 +156,16 @@ class _Tile:
             if self.mask is not None:
                 added = self._mask_row(row + i)[key]
                 scores = [x + added.after(j * lanes).load(lanes, inside[j]) for j, x in enumerate(scores)]
-            corrections.append(
-                self._powers(row + i, i, [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)])
-            )
+            scores = [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)]
+            corrections.append(rooms.rows.add(row + i, i, scores))
         self._weighted(row, count, corrections, key, (end - key).min(rooms.chunk))
-
-    def _powers(self, row: Val, number: int, scores: Sequence[Val]) -> Val:
-        """Store the exponentials of a row's scores; returns the factor of its previous sums."""
-        k, lanes, rooms = self.k, self.k.isa.f32, self.rooms
-        greatest = scores[0]
-        for x in scores[1:]:
-            greatest = x.max(greatest)
-        before = rooms.tops[row].load()
-        top = greatest.over_lanes(Val.max).max(before)
-        rooms.tops[row].store(top)
-        top = top.max(_LOWEST)  # finite, so that differences are not NaN before any key was seen
-        correction = exp(k, (before - top).splat(lanes), negative=True)
-        total = rooms.sums[row].load(lanes) * correction
-        for j, x in enumerate(scores):
-            power = exp(k, x - top.splat(lanes), negative=True)
-            rooms.powers[number, j * lanes].store(power)
-            total = total + power
-        rooms.sums[row].store(total)
-        return correction
 
     def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
         """Add the values times the exponentials to the rows of results."""
         k, lanes = self.k, self.k.isa.f32
         registers = self.how.value // lanes
         wide = max(n for n in range(1, registers_of_keys(k.isa) + 1) if registers % n == 0)
-        powers = [self.rooms.powers[k.index(i)] for i in range(count)]
+        powers = [self.rooms.rows.powers[k.index(i)] for i in range(count)]
         with k.loop(self.how.value, step=wide * lanes) as column:
             places = [self.out[row + i, column] for i in range(count)]
             acc = [
@@ -211,12 +179,5 @@ class _Tile:
                     place.after(j * lanes).store(x.get())
 
     def _end(self) -> None:
-        """Divide by the sums; if all scores are negative infinity, softmax is undefined and results are NaN."""
-        k, lanes = self.k, self.k.isa.f32
-        with k.loop(self.count, nonempty=True) as row:
-            inverse = k.f32(1.0) / self.rooms.sums[row].load(lanes).over_lanes(Val.__add__)
-            none = self.rooms.tops[row].load().eq(float("-inf"))
-            inverse = none.select(float("nan"), inverse).splat(lanes)
-            with k.loop(self.how.value, step=lanes) as column:
-                place = self.out[row, column]
-                place.store(place.load(lanes) * inverse)
+        with self.k.loop(self.count, nonempty=True) as row:
+            self.rooms.rows.divide(row, self.out[row], self.how.value)

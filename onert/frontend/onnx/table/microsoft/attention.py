@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve, frozen
 
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
+from onert.frontend.onnx.table.generation.caches import Given, attend, grown, native_scale, put_rows
 from onert.frontend.onnx.table.layers.attention import (
     HeadGroups,
     merge_heads,
@@ -18,7 +21,7 @@ from onert.frontend.onnx.table.layers.attention import (
 from onert.frontend.onnx.table.layers.normalization import mean_of
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import DType, ModelError
-from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.contraction.cached_attention import CachedAttention
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
@@ -51,7 +54,7 @@ def attention_scale(node: Node, q: Expression) -> float | Expression:
     return node.number("scale") or usual_scale(q)
 
 
-def _sum(parts: list[Expression | None]) -> Expression | None:
+def sum_of(parts: Sequence[Expression | None]) -> Expression | None:
     found = None
     for part in parts:
         if part is not None:
@@ -141,7 +144,7 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
     past = optional(node, 6), optional(node, 7)
     if past[0] is not None and past[1] is not None:
         k, v = past[0].concat([k], 2), past[1].concat([v], 2)
-    bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), optional(node, 5)])
+    bias = sum_of([_mask(node, 4, k, q), _hidden(node, q, k), optional(node, 5)])
     found = _attend(q, k, v, attention_scale(node, q), bias)
     return merge_heads(found.y).operand, k.operand, v.operand, found.scores.operand
 
@@ -160,7 +163,7 @@ def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int 
     )
     if past is not None:
         k, v = past.take(0, 0).concat([k], 2), past.take(1, 0).concat([v], 2)
-    bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), optional(node, 5)])
+    bias = sum_of([_mask(node, 3, k, q), _hidden(node, q, k), optional(node, 5)])
     found = _attend(q, k, v, attention_scale(node, q), bias)
     present = k.unsqueeze(0).concat([v.unsqueeze(0)], 0) if node.uses_output(1) else None
     return merge_heads(found.y).operand, None if present is None else present.operand
@@ -236,17 +239,27 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=pairs) for x in (q, k))
     past = optional(node, 3), optional(node, 4)
     if past[0] is not None and past[1] is not None:
-        k, v = append_to_cache(k, v, (past[0], past[1]), first, past[0].size(2).at_least(most))
+        size = past[0].size(2).at_least(most)
+        k, v = (put_rows(grown(x, size), rows, first) for x, rows in ((past[0], k), (past[1], v)))
+    window, cap = node.integer("local_window_size", -1), node.number("softcap")
+    causal, scale = node.flag("causal", default=True), attention_scale(node, q)
+    known = native_scale(q, v, scale)
+    if known is not None and not node.has(10) and not node.uses_output(3):
+        sinks = optional(node, 11)
+        if sinks is None and node.integer("smooth_softmax") > 0:
+            node.draft.memory.spend(4 * heads, "the scores of heads")
+            sinks = q.like(0).reshape(1).take([0] * heads, 0)
+        op = CachedAttention(known, causal, max(window, 0), cap)
+        y = merge_heads(attend(op, q, (k, v), first, Given(totals, sinks=sinks)))
+        return y.operand, k.operand, v.operand, None
     columns = k.size(2).arange().unsqueeze(0).unsqueeze(0)
     rows, seen = places.unsqueeze(2), columns < totals.unsqueeze(1).unsqueeze(1)
-    if node.flag("causal", default=True):
-        seen = seen & (columns <= rows)
-    window = node.integer("local_window_size", -1)
+    seen = seen & (columns <= rows) if causal else seen
     if window > 0:
         seen = seen & (columns > rows - window)
     hidden, bias = seen.unsqueeze(1).select(q.like(0), LEAST), optional(node, 10)
     groups = HeadGroups.of(q, k, bias)
-    raw, cap = scores(groups.split(q), groups.expand_keys(k), attention_scale(node, q)), node.number("softcap")
+    raw = scores(groups.split(q), groups.expand_keys(k), scale)
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
     raw = raw + groups.split(hidden if bias is None else bias + hidden)
     weights = _with_sink(node, raw, groups)
@@ -269,26 +282,6 @@ def _with_sink(node: Node, x: Expression, groups: HeadGroups) -> Expression:
     largest = x.reduce(Reduction.MAX, [last]).at_least(groups.split(alone))
     powers = (x - largest).unary(UnaryKind.EXP)
     return powers / (powers.sum(last) + (groups.split(alone) - largest).unary(UnaryKind.EXP))
-
-
-def append_to_cache(
-    k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, size: Expression | None = None
-) -> tuple[Expression, Expression]:
-    """Keys and values `[batch, heads, places, n]`: the past ones, with new ones from a place on that differs per
-    sequence. With a `size`, there are so many places, with zeros behind the new ones."""
-    old, new = past[0].size(2), k.size(2)
-    count = (old if size is None else size).arange().unsqueeze(0)
-    begin = first.unsqueeze(1)
-    fresh = (count >= begin) & (count < begin + new)
-    kept = count if size is None else (count < begin).select(count, old + new)  # the index of an appended row of zeros
-    which = fresh.select(count - begin + old, kept)
-    one = which.of(which.draft.constant([1], DType.INT64))
-    found = []
-    for x, before in ((k, past[0]), (v, past[1])):
-        row = x.like(0).reshape(1, 1, 1, 1).broadcast(x.size(0).concat([x.size(1), one, x.size(3)], 0))
-        rows = before.concat([x, row], 2)
-        found.append(x.of(x.draft.add(Gather(2, 1), rows.operand, which.operand)))
-    return found[0], found[1]
 
 
 _IMPORTERS: dict[str, Importer] = {

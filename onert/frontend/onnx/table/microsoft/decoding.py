@@ -7,13 +7,15 @@ import numpy as np
 from onert.frontend.onnx.building import ints
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.generation.caches import Given, attend, native_scale, put_rows
 from onert.frontend.onnx.table.layers.attention import HeadGroups, merge_heads, scores, softmax, split_heads
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.cached_attention import CachedAttention
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather
 
 from . import DOMAIN
-from .attention import LEAST, append_to_cache, attention_scale, bias_parts, first_places, separate_inputs
+from .attention import LEAST, attention_scale, bias_parts, first_places, separate_inputs, sum_of
 
 
 def _one_token(node: Node) -> tuple[int | None, ...]:
@@ -41,23 +43,32 @@ def _one_token(node: Node) -> tuple[int | None, ...]:
         if node.has(5) and node.has(6):
             k, v, last = _appended(node, k, v)
             caches = k.operand, v.operand
-            k, v = _of_beams(node, k, last), _of_beams(node, v, last)
-    columns = k.size(2).arange()
-    raw = scores(q, k, attention_scale(node, q))
+    if node.uses_output(3) and last is not None:
+        raise ModelError("returns the scores of a cache (output 3), which is not supported")
+    columns, added, scale = k.size(2).arange(), list[Expression](), attention_scale(node, q)
     mask, bias = optional(node, 3), optional(node, 4)
     if mask is not None:
         mask.expect("the mask", q.shape[0], None if last is not None else k.shape[2])
         seen = _widened(mask, columns, 1, last) > 0
-        raw = raw + seen.unsqueeze(1).unsqueeze(1).select(q.like(0), node.number("mask_filter_value", -10000.0))
+        filler = node.number("mask_filter_value", -10000.0)
+        added.append(seen.unsqueeze(1).unsqueeze(1).select(q.like(0), filler))
     if bias is not None:
         if bias.rank != 4:
             raise ModelError(f"the bias of the scores is {bias.type}, expected 4 dimensions")
-        raw = raw + _widened(bias, columns, 3, last)
-    if node.uses_output(3) and last is not None:
-        raise ModelError("returns the scores of a cache (output 3), which is not supported")
-    shown = raw.operand
-    raw = raw if last is None else raw + (columns <= last).select(q.like(0), LEAST)
-    return merge_heads(softmax(raw) @ v).operand, *caches, shown
+        added.append(_widened(bias, columns, 3, last))
+    known = native_scale(q, v, scale)
+    if known is not None and not node.uses_output(3):
+        first = (k.size(2) - 1 if last is None else last).broadcast(q.size(0))
+        given = Given(bias=sum_of(added), beams=None if last is None else _beams(node, k))
+        y = attend(CachedAttention(known), q, (k, v), first, given)
+        return merge_heads(y).operand, *caches, None
+    if last is not None:
+        k, v = _of_beams(node, k, last), _of_beams(node, v, last)
+        added.append((columns <= last).select(q.like(0), LEAST))
+    raw = scores(q, k, scale)
+    for each in added:
+        raw = raw + each
+    return merge_heads(softmax(raw) @ v).operand, *caches, raw.operand
 
 
 def _appended(node: Node, k: Expression, v: Expression) -> tuple[Expression, Expression, Expression]:
@@ -81,15 +92,22 @@ def _widened(x: Expression, columns: Expression, axis: int, last: Expression | N
     return x if last is None else x.take(columns.at_most(x.size(axis) - 1), axis)
 
 
+def _beams(node: Node, x: Expression) -> Expression | None:
+    """From which beam each beam of a cache [batch * beams, heads, places, n] has its keys: [batch, beams, places]."""
+    origin = optional(node, 9)
+    if origin is not None and origin.rank != 3:
+        raise ModelError(f"the tensor of beams is {origin.type}, expected 3 dimensions")
+    if origin is not None:
+        origin.expect("the tensor of beams", None, origin.known_size(1, "the tensor of beams"), x.shape[2])
+    return None if origin is None else origin.cast(DType.INT32)
+
+
 def _of_beams(node: Node, x: Expression, last: Expression) -> Expression:
     """A cache [batch * beams, heads, places, n] in which each beam has the entries of those that it came from."""
-    origin = optional(node, 9)
+    origin = _beams(node, x)
     if origin is None:
         return x
-    if origin.rank != 3:
-        raise ModelError(f"the tensor of beams is {origin.type}, expected 3 dimensions")
     beams, heads, n = origin.known_size(1, "the tensor of beams"), *(x.known_size(at, "a cache") for at in (1, 3))
-    origin.expect("the tensor of beams", None, beams, x.shape[2])
     places = x.size(2).arange()
     own = x.of(ints(x.draft, [beams])).arange().unsqueeze(1)
     origin = (places < last).select(origin.cast(DType.INT64), own)
@@ -118,15 +136,21 @@ def _sparse(node: Node) -> tuple[int, int, int]:
         cos, sin = (operand(node, at).take(places, 0) for at in (9, 10))
         width = 2 * cos.known_size(2, "a table")
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=node.flag("rotary_interleaved")) for x in (q, k))
-    k, v = append_to_cache(k, v, past, first)
-    blocks = q.of(q.draft.constant(_block_mask(node, heads, block), DType.BOOL))
+    k, v = put_rows(past[0], k, first), put_rows(past[1], v, first)
+    mask, scale = _block_mask(node, heads, block), attention_scale(node, q)
+    known = native_scale(q, v, scale)
+    if known is not None and block % 16 == 0:
+        blocks = q.of(q.draft.constant(mask, DType.BOOL))
+        op = CachedAttention(known, block=block)
+        return merge_heads(attend(op, q, (k, v), first, Given(blocks=blocks))).operand, k.operand, v.operand
+    blocks = q.of(q.draft.constant(mask, DType.BOOL))
     seen = blocks.take(places / block, 1).take(columns / block, 3).transpose(1, 0, 2, 3)
     seen = seen & (columns <= places.unsqueeze(1).unsqueeze(3))
     if seen.shape[1] not in (1, heads):
         node.draft.memory.spend(8 * heads, "the layouts of heads")
         seen = seen.take([head % (seen.shape[1] or 1) for head in range(heads)], 1)
     groups, hidden = HeadGroups.of(q, k, seen), seen.select(q.like(0), LEAST)
-    raw = scores(groups.split(q), groups.expand_keys(k), attention_scale(node, q)) + groups.split(hidden)
+    raw = scores(groups.split(q), groups.expand_keys(k), scale) + groups.split(hidden)
     return merge_heads(groups.merge(softmax(raw) @ groups.expand_keys(v))).operand, k.operand, v.operand
 
 

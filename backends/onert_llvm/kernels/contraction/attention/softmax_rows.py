@@ -1,0 +1,72 @@
+"""Rows of scores whose softmax is computed as they arrive, one block after another.
+
+The state of a row is its greatest score so far, the sum of its exponentials, and the values weighted by these; when a
+greater score arrives, they are rescaled by the exponential of the difference (M. Milakov and N. Gimelshein, "Online
+normalizer calculation for softmax", 2018; T. Dao and others, "FlashAttention", 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert_llvm.irbuilder import F32, Kernel, Val, View, transposed
+from onert_llvm.irbuilder.math import exp
+
+_LOWEST = -3.4028234663852886e38
+"""The least finite float32."""
+
+
+class SoftmaxRows:
+    """Stack memory: the exponentials of some rows for a block of scores, and the maximum and sums of more rows."""
+
+    def __init__(self, k: Kernel, together: int, chunk: int, rows: int) -> None:
+        lanes = k.isa.f32
+        self.k, self.chunk = k, chunk
+        self.powers = k.view(k.scratch(F32, together * chunk), F32, chunk, 1)
+        self.tops = k.view(k.scratch(F32, rows), F32, 1)
+        self.sums = k.view(k.scratch(F32, rows * lanes), F32, lanes)
+
+    def begin(self, row: Val, sink: Val | None = None) -> None:
+        """Start a row, with a score that has no value if there is a `sink`."""
+        k, lanes = self.k, self.k.isa.f32
+        self.tops[row].store(k.f32(float("-inf")) if sink is None else sink)
+        first = k.iota(F32, lanes).eq(0.0).select(k.zeros(F32, lanes) + 1.0, 0.0) if sink is not None else None
+        self.sums[row].store(k.zeros(F32, lanes) if first is None else first)
+
+    def add(self, row: Val, number: int, scores: Sequence[Val]) -> Val:
+        """Store the exponentials of a row's scores as row `number`; returns the factor of its previous sums."""
+        k, lanes = self.k, self.k.isa.f32
+        greatest = scores[0]
+        for x in scores[1:]:
+            greatest = x.max(greatest)
+        before = self.tops[row].load()
+        top = greatest.over_lanes(Val.max).max(before)
+        self.tops[row].store(top)
+        top = top.max(_LOWEST)  # finite, so that differences are not NaN before any key was seen
+        correction = exp(k, (before - top).splat(lanes), negative=True)
+        total = self.sums[row].load(lanes) * correction
+        for j, x in enumerate(scores):
+            power = exp(k, x - top.splat(lanes), negative=True)
+            self.powers[number, j * lanes].store(power)
+            total = total + power
+        self.sums[row].store(total)
+        return correction
+
+    def divide(self, row: Val, out: View, count: int) -> None:
+        """Divide a row of weighted values by its sum; if all scores are negative infinity, the results are NaN."""
+        k, lanes = self.k, self.k.isa.f32
+        inverse = k.f32(1.0) / self.sums[row].load(lanes).over_lanes(Val.__add__)
+        none = self.tops[row].load().eq(float("-inf"))
+        inverse = none.select(float("nan"), inverse).splat(lanes)
+        with k.loop(count, step=lanes) as column:
+            place = out[column]
+            place.store(place.load(lanes) * inverse)
+
+
+def transpose_keys(k: Kernel, keys: View, panel: View, size: int, chunk: int, first: Val, last: Val) -> None:
+    """Transpose a block of `chunk` keys of `size` numbers to columns of a panel; `last` is repeated behind it."""
+    lanes = k.isa.f32
+    with k.loop(chunk, step=lanes) as group, k.loop(size, step=lanes) as at:
+        rows = [keys[(first + group + i).min(last), at].load(lanes) for i in range(lanes)]
+        for i, column in enumerate(transposed(rows)):
+            panel[at + i, group].store(column)

@@ -1,0 +1,1 @@
+"""Importers of what generates sequences: attention to caches, and searches."""
