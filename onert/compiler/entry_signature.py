@@ -99,7 +99,7 @@ def enter(model: Subgraphs, signature: str | None, index: int = 0) -> Entry:
     """
     chosen = None if signature is None else _signature(model, signature)
     index = index if chosen is None else chosen.subgraph
-    model = _emptied(model, index)
+    model = emptied(model, index)
     model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
     graph = model[index]
     inputs, outputs = ((), ()) if chosen is None else (chosen.inputs, chosen.outputs)
@@ -161,7 +161,7 @@ def _signature(model: Subgraphs, key: str) -> Signature:
     )
 
 
-def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
+def emptied(model: Subgraphs, entry: int) -> Subgraphs:
     """The model with the subgraphs that are unreachable from `entry` emptied.
 
     All subgraphs keep their numbers, so that programs of several signatures, and messages, refer to the file's numbers.

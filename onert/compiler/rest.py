@@ -12,13 +12,14 @@ from onert.compiler.rewrite.effects import operation_effect, subgraph_effects
 from onert.ir import DType, Effect, ModelError, Operand, Operation, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.rest import Rest
+from onert.ir.ops.control_flow.search import Search
 from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.shape import static
 from onert.ir.value import Value
 
-from .entry_signature import Entry, enter
+from .entry_signature import Entry, emptied, enter
 from .options import Options
 from .pipeline import CUT
 
@@ -56,8 +57,13 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     effects or on Python objects stay in the entry, and what follows them becomes another part; but lists that are made
     and used up between two cuts move with all operations on them.
 
+    The models of searches, which run them for more tokens in each step, become parts instead.
+
         i = Where(m); y = Gather(x, i); z = Abs(y)   -->   i = Where(m); z = Rest[Gather, Abs](x, i)
     """
+    found = _models_apart(entry)
+    if found is not None:
+        return found
     graph, model = entry.subgraph, entry.model
     called = {i for each in model.subgraphs for operation in each.operations for i in operation.op.subgraphs}
     given_later = [i for i in prepared.inputs if prepared.type(i).dtype is DType.STRING or _is_open(prepared, i)]
@@ -87,6 +93,23 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     made = {o: known.type(o) for operation in operations for o in operation.outputs if isinstance(operation.op, Rest)}
     begun = compact(evolve(graph.with_types(made), operations=tuple(operations)))
     return Cut(evolve(entry, model=_with_graph(model, entry.index, begun)), tuple(parts))
+
+
+def _models_apart(entry: Entry) -> Cut | None:
+    """The entry with the models of its searches as parts; None if there are no searches."""
+    graph, model, parts = entry.subgraph, entry.model, list[Entry]()
+    operations: list[Operation] = []
+    for operation in graph.operations:
+        op = operation.op
+        if isinstance(op, Search) and op.models:
+            first = len(model) + len(parts)
+            parts += (enter(evolve(model, signatures=()), None, i) for i in op.models)
+            operation = evolve(operation, op=op.of_parts(tuple(range(first, first + len(op.models)))))
+        operations.append(operation)
+    if not parts:
+        return None
+    begun = _with_graph(model, entry.index, evolve(graph, operations=tuple(operations)))
+    return Cut(evolve(entry, model=emptied(begun, entry.index)), tuple(parts))
 
 
 def _with_graph(model: Subgraphs, index: int, graph: Subgraph) -> Subgraphs:

@@ -20,7 +20,8 @@ from .serialize import UNUSABLE, pack, revived, without_kernels
 def serialise(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
     """A program's bytes, in pieces. Raises BackendError if a backend's kernels are not data, or if parts of the program
     are compiled when it runs; CompileError if it contains operations declared by third-party code."""
-    if any(isinstance(operation.op, Rest) for operation in program.main.subgraph.operations):
+    operations = program.main.subgraph.operations
+    if any(isinstance(operation.op, Rest) or getattr(operation.op, "parts", ()) for operation in operations):
         raise BackendError("a program with parts that are compiled when it runs cannot be sent to another process")
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kernel_data(by_name, step) for step in routine.steps) for routine in program.routines)

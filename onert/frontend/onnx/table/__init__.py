@@ -58,6 +58,7 @@ _OTHERS = (
     "microsoft.decoding",
     "microsoft.windowed",
     "microsoft.alignment",
+    "generation.search",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",
