@@ -110,6 +110,45 @@ def test_sequences_of_an_encoders_decoder_are_found(change: str) -> None:
     _compare(search("BeamSearch", feed, _BEAMS, _RESULTS, encoder=encoder, decoder=own, **{**_T5, **attributes}), feed)
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"top_p": 0.9},
+        {"top_p": 0.5, "temperature": 0.7, "min_tokens_to_keep": 2},
+        {"top_p": 0.99, "temperature": 1.5, "filter_value": -50.0},
+        {"top_p": 0.8, "custom": 1},
+    ],
+)
+def test_tokens_are_drawn_with_the_numbers_of_onnx_runtime(attributes: dict[str, Any]) -> None:
+    for seed in (0, 77, 2**31 - 1):
+        feed = {**_PLAIN, **_numbers(seed=seed)}
+        named = {"filter_value": -1e20, "temperature": 1.0, "min_tokens_to_keep": 1, **attributes}
+        order = [*_GREEDY, "present", "seed"]
+        _compare(search("Sampling", feed, order, _RESULTS[:1], decoder=decoder(9, 1), **_ENDS, **named), feed)
+
+
+_TIMES = {
+    "start_of_lm_token_id": 13,
+    "no_timestamps_token_id": 14,
+    "beginning_timestamp_token_id": 15,
+    "translate_token_id": 12,
+    "transcribe_token_id": 4,
+    "eos_token_id": 11,
+    "decoder_start_token_id": 3,
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("timed", [0, 1])
+def test_sequences_of_sounds_have_times(seed: int, timed: int) -> None:
+    prompts = {"prompts": np.int32([[3, 4, 15], [3, 12, 16]])} if seed % 2 else {}
+    feed = {**_SOUNDS, **prompts, **_numbers(timed=timed)}
+    order = [name if at != 11 else "timed" for at, name in enumerate(_BEAMS)]
+    encoder, own = encoder_and_decoder(seed, 2, sounds=True)
+    how = {**_WHISPER, **_TIMES, "pad_token_id": 0}
+    _compare(search("WhisperBeamSearch", feed, order, _RESULTS, encoder=encoder, decoder=own, **how), feed)
+
+
 def test_a_temperature_divides_scores() -> None:
     feed = {**_SOUNDS, **_numbers(heat=2.5)}
     encoder, own = encoder_and_decoder(8, 3, sounds=True)

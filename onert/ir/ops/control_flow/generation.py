@@ -9,12 +9,55 @@ from attrs import define, field, frozen
 
 from onert.ir.dtype import Array
 from onert.ir.op import require
-from onert.ir.value import ByIdentity
+from onert.ir.value import ByIdentity, Value
 
 LEAST = np.finfo(np.float32).min
 """The score of tokens that may not follow."""
 MOST_TOKENS, MOST_BEAMS = 4096, 128
 """ONNX Runtime's limits for the length of sequences and for beams."""
+
+
+@frozen
+class Timestamps(Value):
+    """Whisper's tokens for times, from `begin` on, which are in pairs and do not decrease; others never follow.
+
+    Of `never` none follow at all, and of `not_again` none after the first time. Source: ONNX Runtime's logits processor
+    of this name.
+    """
+
+    begin: int
+    eos: int
+    never: tuple[int, ...] = ()
+    not_again: tuple[int, ...] = ()
+    first: int = 50
+    """The greatest first time."""
+
+    def apply(self, row: Array, own: Array) -> None:
+        """Change the scores of what follows a sequence, in place."""
+        times = np.flatnonzero(own >= self.begin)
+        given = int(times[0]) + 1 if len(times) else len(own)
+        row[[at for at in self.never if 0 <= at < len(row)]] = LEAST
+        if len(own) > given:
+            row[[at for at in self.not_again if 0 <= at < len(row)]] = LEAST
+        last = len(own) > 0 and own[-1] >= self.begin
+        before = len(own) <= given or own[-2] >= self.begin
+        if last:
+            row[slice(self.begin, None) if before else slice(self.eos)] = LEAST
+        if len(times):
+            row[self.begin : int(own[times[-1]]) + (not last or before)] = LEAST
+        if len(own) == given:
+            row[self.begin + self.first + 1 :] = LEAST
+        self._prefer(row)
+
+    def _prefer(self, row: Array) -> None:
+        """Exclude words if times together are more probable than any of them."""
+        words, times = row[: self.begin], row[self.begin :]
+        if not len(times) or times.max() <= LEAST:
+            return
+        top = times.max()
+        total = np.log(np.exp(times[times > LEAST] - top).sum()) + top
+        if len(words) and total > words.max():
+            words[:] = LEAST
 
 
 @frozen(eq=False)
@@ -29,6 +72,7 @@ class Limits(ByIdentity):
     first_words: Array | None = None
     """Which words of the vocabulary may follow, and in the first step, for each batch."""
     temperature: float = 1.0
+    times: Timestamps | None = None
 
     def apply(self, scores: Array, sequences: Array, step: int) -> None:
         """Change the scores [rows, vocabulary] of what follows the sequences [rows, length], in place."""
@@ -51,6 +95,9 @@ class Limits(ByIdentity):
         if self.temperature != 1 and self.temperature > 0:
             with np.errstate(over="ignore"):
                 scores /= np.float32(self.temperature)
+        if self.times is not None:
+            for row, own in zip(scores, sequences, strict=True):
+                self.times.apply(row, own)
 
 
 def _repeating(own: Array, size: int) -> Iterator[int]:

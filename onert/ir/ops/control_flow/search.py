@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,8 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Context, Op, require
 from onert.ir.types import CallTypes, TensorType
 
-from .generation import MOST_BEAMS, MOST_TOKENS, Beams, Limits
+from .generation import MOST_BEAMS, MOST_TOKENS, Beams, Limits, Timestamps
+from .sampling import Drawing, Generator
 from .steps import Decoder, EncoderAndDecoder, Encoding, Stepping
 
 
@@ -90,6 +92,24 @@ class Search(Op):
         require(penalty > 0, f"the penalty for repetitions is {penalty}, expected more than 0")
         return Limits(self.eos, int(least.reshape(-1)[0]), penalty, self.ngram, words, first_words)
 
+    def continued(
+        self, steps: Stepping, tokens: Array, end: int, limits: Limits, choose: Callable[[Array], Array]
+    ) -> Array:
+        """The sequences, to which the token that is chosen by its score is added in each step."""
+        batch, length = tokens.shape
+        sequences, ended, logits = tokens, np.zeros(batch, np.bool_), steps.first()
+        for step in range(1, end - length + 1):
+            scores = self.scores_of(logits, batch)
+            limits.apply(scores, sequences, step)
+            found = choose(scores)
+            ended |= found == self.eos
+            found[ended] = self.pad
+            sequences = np.concatenate([sequences, found[:, None]], 1)
+            if ended.all() or sequences.shape[1] == end:
+                break
+            logits = steps.following(sequences, None)
+        return np.pad(sequences, ((0, 0), (0, end - sequences.shape[1])), constant_values=self.pad)
+
     def scores_of(self, logits: Array, rows: int) -> Array:
         """The logits of the words, of which the model may have more for its own use."""
         fits = logits.ndim == 2 and len(logits) == rows and logits.shape[1] >= self.vocabulary
@@ -106,7 +126,7 @@ def _length(tokens: int, most: Array) -> int:
 
 @frozen
 class GreedySearch(Search):
-    """Continues sequences by the best token, one after another.
+    """Continues sequences by one token after another: the best one, or with a `drawing` one drawn at random.
 
     - `tokens`: int32 [batch, length], the prompts
     - `most`, `least`: int32, the length of the results, and that before which no sequence ends
@@ -114,9 +134,13 @@ class GreedySearch(Search):
     - `words`, `first_words`: int32 [vocabulary] and [batch, vocabulary], optional: 0 for tokens that do not follow at
       all, and as the first one
     - `mask`: int32 [batch, length], optional: 0 for tokens to ignore; those that are `pad` if absent
+    - `seed`: int32, of the random numbers for a drawing, whose scores are divided by `temperature`
 
-    Result: int32 [batch, most]. Source: ONNX Runtime's GreedySearch.
+    Result: int32 [batch, most]. Source: ONNX Runtime's GreedySearch and Sampling.
     """
+
+    drawing: Drawing | None = None
+    temperature: float = 1.0
 
     def infer(
         self,
@@ -127,8 +151,10 @@ class GreedySearch(Search):
         words: TensorType | None = None,
         first_words: TensorType | None = None,
         mask: TensorType | None = None,
+        seed: TensorType | None = None,
     ) -> TensorType:
         self.check(tokens, words, first_words, mask)
+        require((seed is None) == (self.drawing is None), "a seed is given without a drawing, or is missing for one")
         return TensorType(DType.INT32, (tokens.shape[0], None))
 
     def evaluate_in(
@@ -142,24 +168,16 @@ class GreedySearch(Search):
         words: Array | None = None,
         first_words: Array | None = None,
         mask: Array | None = None,
+        seed: Array | None = None,
     ) -> Array:
-        batch, length = tokens.shape
-        end = _length(length, most)
-        limits = self.limits(least, repetition, words, first_words)
-        steps, sequences = self.stepping(context, tokens, mask, 1), tokens
-        ended = np.zeros(batch, np.bool_)
-        logits = steps.first()
-        for step in range(1, end - length + 1):
-            scores = self.scores_of(logits, batch)
-            limits.apply(scores, sequences, step)
-            found = scores.argmax(1).astype(np.int32)
-            ended |= found == self.eos
-            found[ended] = self.pad
-            sequences = np.concatenate([sequences, found[:, None]], 1)
-            if ended.all() or sequences.shape[1] == end:
-                break
-            logits = steps.following(sequences, None)
-        return np.pad(sequences, ((0, 0), (0, end - sequences.shape[1])), constant_values=self.pad)
+        end = _length(tokens.shape[1], most)
+        limits = evolve(self.limits(least, repetition, words, first_words), temperature=self.temperature)
+        steps = self.stepping(context, tokens, mask, 1)
+        drawing = self.drawing
+        if drawing is None or seed is None:
+            return self.continued(steps, tokens, end, limits, lambda scores: scores.argmax(1).astype(np.int32))
+        numbers = Generator.of(int(seed.reshape(-1)[0]))
+        return self.continued(steps, tokens, end, limits, lambda scores: drawing.draw(scores, numbers))
 
 
 @frozen
@@ -173,6 +191,7 @@ class BeamSearch(Search):
     - `repetition`, `words`, `first_words`, `mask`: see `GreedySearch`
     - `prompts`: int32 [batch, length], optional: what sequences of an encoder's decoder begin with
     - `temperature`: float32, optional: by which scores are divided
+    - `timed`: int32, optional: 1 if sequences have `times`
 
     With `early_stopping`, a batch is finished with its first `beams` sequences that end, otherwise when no other can
     become better. Results: the sequences, int32 [batch, count, most], the logarithms of their probabilities [batch,
@@ -182,6 +201,7 @@ class BeamSearch(Search):
 
     early_stopping: bool = False
     scores: bool = False
+    times: Timestamps | None = None
 
     def infer(
         self,
@@ -197,6 +217,7 @@ class BeamSearch(Search):
         mask: TensorType | None = None,
         prompts: TensorType | None = None,
         temperature: TensorType | None = None,
+        timed: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
         self.check(tokens, words, first_words, mask)
         batch = tokens.shape[0]
@@ -220,6 +241,7 @@ class BeamSearch(Search):
         mask: Array | None = None,
         prompts: Array | None = None,
         temperature: Array | None = None,
+        timed: Array | None = None,
     ) -> tuple[Array, ...]:
         each, returned = int(beams.reshape(-1)[0]), int(count.reshape(-1)[0])
         require(1 <= each <= MOST_BEAMS, f"there are {each} beams, expected 1 to {MOST_BEAMS}")
@@ -230,6 +252,8 @@ class BeamSearch(Search):
         limits = self.limits(least, repetition, words, first_words)
         if temperature is not None:
             limits = evolve(limits, temperature=float(temperature.reshape(-1)[0]))
+        if timed is not None and int(timed.reshape(-1)[0]) == 1:
+            limits = evolve(limits, times=self.times)
         penalty = float(length_penalty.reshape(-1)[0])
         made: list[Array] | None = [] if self.scores else None
         search = Beams(batch, each, limits, self.pad, self.early_stopping, penalty, begun, made)

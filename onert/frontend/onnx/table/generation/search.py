@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from onert.frontend.onnx.messages import Graph, ValueDeclaration
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError, TensorType
+from onert.ir.ops.control_flow.generation import Timestamps
+from onert.ir.ops.control_flow.sampling import Drawing
 from onert.ir.ops.control_flow.search import BeamSearch, GreedySearch
 from onert.ir.ops.control_flow.steps import Encoding
 
@@ -127,21 +129,44 @@ def _greedy(node: Node) -> int:
     return node.draft.add(op, node.input(0), *_given(node, (4096, 0, 1.0), 4))
 
 
+def _sampled(node: Node) -> int:
+    """Inputs: as of GreedySearch, the words that are present, and the seed of random numbers."""
+    if node.integer("model_type"):
+        raise ModelError(f"model_type is {node.integer('model_type')}, expected 0")
+    if node.uses_output(1):
+        raise ModelError("returns the scores among which it draws (output 1), which is not supported")
+    if node.has(7) and node.number("presence_penalty"):
+        raise ModelError("has a penalty for words that are present (input 7), which is not supported")
+    least, top = node.integer("min_tokens_to_keep"), node.number("top_p")
+    drawing = Drawing(top, max(least, 0), node.number("filter_value", -1e20), node.integer("custom") == 1)
+    op = GreedySearch(
+        **_fields(node),  # type: ignore[arg-type]
+        drawing=drawing,
+        temperature=node.number("temperature", 1.0),
+    )
+    given = _given(node, (4096, 0, 1.0), 4)
+    seed = node.optional(8)
+    seed = node.draft.constant([0], DType.INT32) if seed is None else seed
+    return node.draft.add(op, node.input(0), *given, *[None] * (6 - len(given)), seed)
+
+
 def _beams(node: Node) -> tuple[int, ...]:
     """Inputs: tokens, greatest and least length, beams, returned sequences, penalties, masks as of GreedySearch, and
     what sequences of an encoder's decoder begin with."""
     whisper = node.op_type == "WhisperBeamSearch"
     if whisper and node.integer("model_type", 2) != 2:
         raise ModelError(f"model_type is {node.integer('model_type')}, expected 2")
-    _refuse(node, (11, 12, 13) if whisper else range(11, len(node.inputs)))
+    _refuse(node, (12, 13) if whisper else range(12, len(node.inputs)))
     if node.uses_output(3) or node.uses_output(4):
         raise ModelError("returns products of keys or probabilities of silence, which is not supported")
     fields, early = _fields(node), node.integer("early_stopping") == 1
     if node.has(10) and len(fields["models"]) == 1:  # type: ignore[arg-type]
         raise ModelError("has decoder_input_ids (input 10) without an encoder, which is not supported")
+    if node.has(11):
+        fields["times"] = _times(node)
     op = BeamSearch(**fields, early_stopping=early, scores=node.uses_output(2))  # type: ignore[arg-type]
     given = _given(node, (4096, 0, 1, 1, 1.0, 1.0), 7)
-    more = [node.optional(10), node.optional(14) if whisper else None]
+    more = [node.optional(10), node.optional(14) if whisper else None, node.optional(11)]
     if any(x is not None for x in more):
         given += [None] * (9 - len(given)) + more
     while given and given[-1] is None:
@@ -149,5 +174,19 @@ def _beams(node: Node) -> tuple[int, ...]:
     return node.draft.add_many(op, node.input(0), *given)
 
 
-_IMPORTERS: dict[str, Importer] = {"BeamSearch": _beams, "GreedySearch": _greedy, "WhisperBeamSearch": _beams}
+def _times(node: Node) -> Timestamps | None:
+    """The tokens for times; None if the attributes do not say where they begin, and so cannot be used."""
+    eos, start = node.integer("eos_token_id"), node.integer("decoder_start_token_id", -1)
+    names = ("start_of_lm_token_id", "no_timestamps_token_id", "translate_token_id", "transcribe_token_id")
+    lm, none, *tasks = (node.integer(name, -1) for name in names)
+    begin = node.integer("beginning_timestamp_token_id", -1)
+    return None if begin < 0 else Timestamps(begin, eos, (none, lm), (start, *tasks))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "BeamSearch": _beams,
+    "GreedySearch": _greedy,
+    "Sampling": _sampled,
+    "WhisperBeamSearch": _beams,
+}
 OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
