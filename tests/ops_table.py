@@ -105,7 +105,7 @@ NATIVE = {
     "STABLEHLO_DYNAMIC_UPDATE_SLICE": "any but strings, for whole rows of the first dimension",
     "BUCKETIZE": "float32 int8 uint8 int16 int32, up to 64 boundaries",
     "CONV_3D_TRANSPOSE": "float32 without dilation",
-    "RFFT2D": "rows of a power of two up to 8192, others if a matrix of 2**20 factors suffices",
+    "RFFT2D": "rows of a power of two up to 8192, others and planes if matrices of 2**20 factors suffice",
     "ATAN2": "float32",
     "BITCAST": "any but strings",
     "BROADCAST_ARGS": "int32 int64",

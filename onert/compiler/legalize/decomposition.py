@@ -70,7 +70,7 @@ _KINDS: Mapping[str, str] = {
     "vision_audio.interpolation": "Interpolate ResizeBilinear",
     "vision_audio.sampling": "GridSample DeformConv RoiAlign",
     "vision_audio.landmarks": "LandmarksToMatrix TransformLandmarks TransformTensor DenseImageWarp",
-    "vision_audio.spectra": "Fourier RFFT AudioSpectrogram Mfcc",
+    "vision_audio.spectra": "Fourier RFFT RFFT2D AudioSpectrogram Mfcc",
     "products": "HloDotGeneral BatchMatMul FullyConnected Einsum",
     "hlo.gather": "HloGather",
     "hlo.randomness": "HloRngBitGenerator StatelessUniform RandomFrom MultinomialFrom",

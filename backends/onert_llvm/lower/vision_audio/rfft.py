@@ -29,7 +29,10 @@ _LONGEST = 1 << 13
 """The longest row whose transform fits on a thread's stack."""
 
 _MOST_FACTORS = 1 << 20
-"""The most elements of the matrix by which other transforms are computed."""
+"""The most elements of the matrix by which other transforms of a row are computed."""
+
+_MOST_PLANE_FACTORS = 1 << 15
+"""The most for transforms of several rows: one axis after the other is less work, but more commands."""
 
 _REGISTERS = 8
 """The fewest registers in a row for which the power-of-two transform is used."""
@@ -44,8 +47,8 @@ def why_not(op: RFFT2D, types: CallTypes) -> str | None:
         return None
     if rows > 1 and columns < (types.input(0).shape[-1] or 0):
         return "a transform of several rows that crops columns has no native form"
-    terms = _terms(types)
-    if terms * rows * (columns // 2 + 1) * 2 > _MOST_FACTORS:
+    most = _MOST_FACTORS if rows == 1 else _MOST_PLANE_FACTORS
+    if _terms(types) * rows * (columns // 2 + 1) * 2 > most:
         return f"a transform to {rows} x {columns} has no native form, a single power-of-two row up to {_LONGEST} has"
     return None
 

@@ -14,6 +14,7 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.convert import Bitcast
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.scan import RFFT, RFFT2D
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
@@ -122,6 +123,25 @@ def _as_planes(d: Draft, op: RFFT, types: CallTypes, operands: Sequence[int]) ->
     return [d.reshaped(d.add(RFFT2D(), planes, d.integers(1, int(length.reshape(-1)[0]))), *static(types.output.shape))]
 
 
+def _why_no_axes(op: RFFT2D, types: CallTypes) -> str | None:
+    lengths = types.input(1).value
+    if lengths is None:
+        return "its lengths are not known before the run"
+    return "it has a single row" if int(lengths.reshape(-1)[0]) == 1 else None
+
+
+def _axis_by_axis(d: Draft, op: RFFT2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Bitcast(Fourier(Fourier(x, the last axis), the one before))"""
+    lengths, x = types.input(1).value, operands[0]
+    assert lengths is not None
+    rows, columns = (int(n) for n in lengths.reshape(-1))
+    *outer, height, width = d.shape(x)
+    used = min(rows, height)
+    x = d.reshaped(d.part(x, (0,) * (len(outer) + 2), (*outer, used, width)), *outer, used, width, 1)
+    along = d.add(Fourier(half=True), x, d.number(len(outer) + 1), d.number(columns))
+    return [d.add(Bitcast(DType.COMPLEX64), d.add(Fourier(), along, d.number(len(outer)), d.number(rows)))]
+
+
 # ---- audio features
 
 
@@ -174,6 +194,7 @@ DECOMPOSITIONS = {
         Decomposition(_why_no_rows, partial(_along_axis, _rows)),
     ),
     RFFT: (Decomposition(_why_no_planes, _as_planes),),
+    RFFT2D: (Decomposition(_why_no_axes, _axis_by_axis),),
     AudioSpectrogram: (Decomposition(_why_no_powers, _powers),),
     Mfcc: (Decomposition(_why_no_coefficients, _coefficients),),
 }
