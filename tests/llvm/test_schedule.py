@@ -19,7 +19,6 @@ from onert_llvm.schedule.cost_model import (
     packed_tile,
     product_tile,
     row_work,
-    scratch_stride,
 )
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.tile_cycles import SPLITS
@@ -27,7 +26,7 @@ from onert_llvm.schedule.weight_packing import sum_bounds
 from onert_llvm.schedule.winograd import Layer, blocks
 from onert_llvm.target.figures import LISTED
 from onert_llvm.target.isa import Isa, runnable
-from onert_llvm.target.machines import machine
+from onert_llvm.target.machines import machine, scratch_stride
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [
@@ -95,6 +94,16 @@ def test_long_float_products_are_split_into_many_tiles_for_threads(isa: Isa, sha
     work = row_work(shape, tile, panels(shape.n, tile.columns, isa), 4 * shape.k, isa, threads)
     assert work.tiles >= 8 * threads
     assert work.mc >= 12 * tile.mr
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("terms", "few"), [(1, True), (4, True), (64, False)])
+def test_long_rows_of_short_sums_are_written_in_sequence(isa: Isa, threads: int, terms: int, few: bool) -> None:
+    tile = product_tile(2000, 2000, terms, isa)
+    count = panels(2000, tile.columns, isa)
+    work = row_work(Shape(2000, 2000, terms), tile, count, 4 * terms, isa, threads)
+    assert (work.mc == tile.mr) is few
 
 
 @ISAS

@@ -22,7 +22,16 @@ from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, co
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine, machine_of
 
-from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, lanes_to_choose, register_tiles, worth_code
+from .tile_cycles import (
+    SPLITS,
+    block_cycles,
+    displaced_cycles,
+    fits,
+    is_mostly_written,
+    lanes_to_choose,
+    register_tiles,
+    worth_code,
+)
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """The relative slowdown, and the slowdown in cycles, for which a tile whose code already exists is preferred.
@@ -359,26 +368,17 @@ def with_prefetch(tile: Tile, isa: Isa) -> Tile:
     return evolve(tile, ahead=1) if alike else tile
 
 
-def scratch_stride(nbytes: int, threads: int, isa: Isa) -> int:
-    """The distance in bytes between the scratch memory of threads: whole second-level caches, so that each thread uses
-    the same memory for all layers, and no other thread has it in its cache.
-    """
-    step = machine(isa).second_cache if threads > 1 else 1
-    return -(-nbytes // step) * step
-
-
 def row_work(
     shape: Shape, tile: Tile, panels: int, row_bytes: int, isa: Isa, threads: int = 1, batches: int = 1
 ) -> Work:
-    """The work split of a product whose rows, `row_bytes` each, should stay in a cache.
-
-    If threads share such products, one for each of `batches`, rows are cut further where that finishes sooner. Threads
-    that split rows each read all columns; threads that split columns read all rows, which other threads have just
-    written, and write results that the next layer reads row by row.
+    """The work split of a product whose rows, `row_bytes` each, should stay in a cache; in one that is mostly written,
+    work tiles are row blocks. If threads share such products, one for each of `batches`, rows are cut further where
+    that finishes sooner. Threads that split rows each read all columns; threads that split columns read all rows, which
+    other threads have just written, and write results that the next layer reads row by row.
     """
     cpu, blocks = machine(isa), -(-shape.m // tile.mr)
-    room = cpu.second_cache // _OF_SECOND_CACHE
-    most = maximum(1, room // maximum(1, row_bytes) // tile.mr)
+    written = not shape.integer and is_mostly_written(hint(shape.m), hint(shape.n), hint(shape.k), cpu)
+    most = 1 if written else maximum(1, cpu.second_cache // _OF_SECOND_CACHE // maximum(1, row_bytes) // tile.mr)
     fewest = -(-blocks // most)
     right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
     by_columns = cpu.foreign * hint(rest) < hint(right * threads)

@@ -16,6 +16,9 @@ _DISPLACED = 2.0
 _PERIOD = 4096
 """The distance in bytes between lines in the same set of a first-level cache, which is indexed within a page."""
 
+_LONG_ROW = 256
+"""Columns from which the order in which rows of results are written matters."""
+
 _MANY_SUMS, MANY_PAIRED_SUMS = 16, 12
 """Sums of a tile of floats beyond which beginning and ending it take longer, and the same for a tile of pairs, which is
 stored for a transform.
@@ -66,6 +69,13 @@ def displaced_cycles(mr: int, k: float, row_stride: int, cpu: Machine) -> float:
     """
     more = mr - lines_held(row_stride, cpu) if row_stride else 0
     return _DISPLACED * k * more if more > 0 else 0.0
+
+
+def is_mostly_written(m: int, n: int, k: int, cpu: Machine) -> bool:
+    """Whether the right operand of a product of floats stays in the first-level cache, but long rows of results do not
+    stay in the second-level one: then rows should be written in sequence, in as few streams as possible.
+    """
+    return 4 * k * n <= cpu.first_cache and n >= _LONG_ROW and 8 * m * n > cpu.second_cache
 
 
 def lines_held(row_stride: int, cpu: Machine) -> int:

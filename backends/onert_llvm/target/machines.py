@@ -70,6 +70,14 @@ def machine_of(processor: str) -> Machine:
     return Machine(**found)
 
 
+def scratch_stride(nbytes: int, threads: int, isa: Isa) -> int:
+    """The distance in bytes between the scratch memory of threads: whole second-level caches, so that each thread uses
+    the same memory for all layers, and no other thread has it in its cache.
+    """
+    step = machine(isa).second_cache if threads > 1 else 1
+    return -(-nbytes // step) * step
+
+
 def calibrate(figures: Mapping[str, float]) -> None:
     """Store the measured figures of this machine (`Backend.calibrate`). The clock is derived from the float32 rate and
     the usual number of vector products per cycle; byte products per cycle are rounded to halves, the measurements'

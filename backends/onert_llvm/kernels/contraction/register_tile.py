@@ -206,11 +206,10 @@ class Block(Rows):
         further values of each row.
         """
         if little or self.count == 1:
-            rows = self.results(more)
-            for j in range(self.vectors):
-                write = column(j)
-                for row, own in zip(rows, values, strict=True):
-                    write(row, own[j])
+            writes = [column(j) for j in range(self.vectors)]
+            for row, own in zip(self.results(more), values, strict=True):
+                for write, value in zip(writes, own, strict=True):
+                    write(row, value)
             return
         writes = [column(j) for j in range(self.vectors)]
         beside = more or [()] * self.count

@@ -18,9 +18,10 @@ from onert_llvm.kernels.contraction.register_tile import LINE, Tile
 from onert_llvm.kernels.contraction.widened_rows import WidenedProduct
 from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.schedule.byte_outliers import Outliers
-from onert_llvm.schedule.cost_model import Shape, scratch_stride, with_prefetch
+from onert_llvm.schedule.cost_model import Shape, with_prefetch
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
+from onert_llvm.target.machines import scratch_stride
 
 from .partition import partition
 

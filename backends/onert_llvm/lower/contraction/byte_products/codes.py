@@ -20,9 +20,10 @@ from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import EpilogueTask, epilogue_task
 from onert_llvm.lower.contraction.partition import partition
-from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, run_tile, scratch_stride
+from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, run_tile
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import PackCodes, pack_run_scales, pack_words, panel_bytes_int8, shortest
+from onert_llvm.target.machines import scratch_stride
 
 from .blocks import STEP, quantized_runs
 

@@ -19,9 +19,9 @@ from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.int8_filters import Filter, Outputs
 from onert_llvm.lower.contraction.quantized_layer import Layer
 from onert_llvm.schedule import winograd_int8 as schedule
-from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.winograd import MOST_PIECES, tiles
+from onert_llvm.target.machines import scratch_stride
 
 _WINDOW = (3, 3)
 

@@ -18,9 +18,9 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
-from onert_llvm.schedule.cost_model import scratch_stride
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
 from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, fastest, possible, tiles
+from onert_llvm.target.machines import scratch_stride
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),), "fp16": (Form(2),)}
 """The forms that a precision allows. Results of F(2x2, 3x3) are more accurate than direct sums; the errors of F(4x4,
