@@ -23,8 +23,10 @@ from onert.ir.ops.data_movement.layout import (
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.compile import lowered
-from onert_llvm.target.isa import Isa, runnable
+from onert_llvm.kernels.data_movement.strided_copy import Move
+from onert_llvm.target.isa import Isa, runnable, target
 
 from .harness import Array
 from .natively import check, natively, sequence_of, single
@@ -54,6 +56,8 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
     (Transpose(), (1, 9, 70, 83), (_ints(0, 2, 3, 1),)),  # more rows, which are written one after the other
     (Transpose(), (83, 70), (_ints(1, 0),)),
+    (Transpose(), (1024, 40), (_ints(1, 0),)),  # rows whose lines share a set of a first-level cache
+    (Transpose(), (40, 1024), (_ints(1, 0),)),
     (Transpose(), (7,), (_ints(0),)),
     (Transpose(), (5, 2, 19), (_ints(0, 2, 1),)),  # few rows are interleaved
     (Transpose(), (4, 3, 33), (_ints(0, 2, 1),)),
@@ -216,3 +220,18 @@ def test_runs_that_are_moved_as_one_element_are_whole_in_every_piece(
     for threads in (1, 2, 3):
         (found,) = natively(subgraph, inputs, isa, threads)
         np.testing.assert_array_equal(found, x.swapaxes(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "square", "by_width"),
+    [((1024, 32), 8, True), ((1040, 32), 16, False), ((64, 4096), 16, False), ((1024, 1024), 16, True)],
+)
+def test_lines_of_transposed_rows_stay_in_the_first_cache(shape: tuple[int, int], square: int, by_width: bool) -> None:
+    """Rows that are a page apart share a set of it."""
+    isa = target("x86-64-v4")
+    subgraph, _ = single(Transpose(), np.zeros(shape, np.float32), _ints(1, 0), constant=(1,))
+    settings = Settings(num_threads=1, target=isa.name)
+    (command,) = lowered(sequence_of(subgraph, settings), isa, settings).commands
+    assert isinstance(command.spec, KernelSpec)
+    assert isinstance(command.spec.algorithm, Move)
+    assert (command.spec.algorithm.square, command.spec.algorithm.by_width) == (square, by_width)

@@ -6,6 +6,7 @@ Each side is a strided view of memory; both views of a box have the same shape.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from attrs import evolve, frozen
@@ -28,11 +29,17 @@ _LEAST_SQUARE = 4
 _MOST_SQUARE = 16
 """The largest square that fits in registers, in elements along a side."""
 
+_MOST_UNIT = 8
+"""The most bytes of an element that registers hold several of."""
+
 _MOST_WAYS = 8
 """The most rows that are interleaved in registers."""
 
 _FEW_ROWS = 64
 """The most rows for which writing a line of each in turn may be faster than writing some of them in sequence."""
+
+_LINE, _SETS = 64, 64
+"""The bytes of a cache line, and the sets of a first-level cache, which is indexed within a page."""
 
 _PIECE = 1 << 14
 """The most bytes that a work tile moves, if a box can be divided like that."""
@@ -170,10 +177,33 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
-    by_width = core is Core.ACROSS and _is_by_width(hint(rows.size), hint(width.size) * unit, lowering.isa)
+    by_width = False
+    if core is Core.ACROSS:
+        square, by_width = _order(rows, width, unit, square, lowering.isa)
     lowering.emit(
         copy.at, Move(core, unit, len(outer), square, ways, by_width), slots, tiles, copy.reads, (), accesses=touched
     )
+
+
+def _order(rows: Axis, width: Axis, unit: int, square: int, isa: Isa) -> tuple[int, bool]:
+    """The side of the squares to transpose, and whether one follows another along the width.
+
+    The lines of all rows of a target stay in the first-level cache until they are complete, if they do not crowd one
+    set of it. Otherwise only those of a square's rows do, and if it is too large for that, one half as large. If only
+    the lines of a source are crowded, each is read to its end at once.
+    """
+    if _crowds(rows.target, hint(rows.size), isa):
+        while square > _LEAST_SQUARE and _crowds(rows.target, square, isa) and not _crowds(width.source, square, isa):
+            square //= 2
+        return square, True
+    along = _is_by_width(hint(rows.size), hint(width.size) * unit, isa)
+    return square, along and not _crowds(width.source, hint(width.size), isa)
+
+
+def _crowds(stride: int, count: int, isa: Isa) -> bool:
+    """Whether so many lines, or the first of them, do not fit in a set of the first-level cache."""
+    places = Counter(at * hint(stride) // _LINE % _SETS for at in range(min(count, _SETS)))
+    return max(places.values()) > machine(isa).first_cache // (_LINE * _SETS)
 
 
 def _is_by_width(rows: int, width: int, isa: Isa) -> bool:
@@ -237,12 +267,12 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
     if last.target == unit or last.size == 1:
         if last.source == unit or last.size == 1:
             return Core.RUN, axes
-        turns = _turns(axes, unit) if isa.f32 > 1 and unit <= 4 else None
+        turns = _turns(axes, unit) if isa.f32 > 1 and unit <= _MOST_UNIT else None
         if turns is not None:
             return turns
-        if last.source == 0 and unit <= 8:
+        if last.source == 0 and unit <= _MOST_UNIT:
             return Core.SPREAD, axes
-        if isa.f32 == 1 or unit > 4:
+        if isa.f32 == 1 or unit > _MOST_UNIT:
             return Core.EACH, axes
         for i, axis in enumerate(axes[:-1]):
             if axis.source == unit and axis.size >= _LEAST_SQUARE and last.size >= _LEAST_SQUARE:

@@ -43,7 +43,7 @@ class Move(Value):
     """A box of `rank` outer axes, rows and a width, copied with separate strides on both sides.
 
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are positions along the outer axes (`size0`,
-    ...; their strides are `source0`, `target0`, ...). `ACROSS` needs elements of at most 4 bytes; it transposes squares
+    ...; their strides are `source0`, `target0`, ...). `ACROSS` needs elements of at most 8 bytes; it transposes squares
     of `square` elements a side, a power of two and at most a register, and both rows and width are at least as many.
     With `by_width` one follows another along the width, so that targets are written in sequence; without, along the
     rows, so that sources are read in sequence. `WEAVE` and `UNWEAVE` have the same element limit: `square` is how many
