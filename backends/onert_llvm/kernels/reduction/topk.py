@@ -14,6 +14,9 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .ranking import Ranking, greater
 
+_TOGETHER = 8
+"""The registers of columns that are summed together, so that rows are read and written in runs of whole lines."""
+
 _WORDS = {8: I8, 16: I16, 32: I32, 64: I64}
 """Integers with one bit per lane, by the number of lanes."""
 
@@ -218,7 +221,11 @@ class RunningSum(Value):
         with k.loop(end, begin) as tile:
             block, first = tile // task.i64("pieces"), (tile % task.i64("pieces")) * task.i64("piece")
             last = (first + task.i64("piece")).min(width)
-            for column, count in k.pieces(last, lanes, first):
+            wide = _TOGETHER * lanes
+            most = last - (last - first) % wide
+            with k.loop(most, first, step=wide) as column:
+                self._columns(k, task, block, column, wide)
+            for column, count in k.pieces(last, lanes, most):
                 self._columns(k, task, block, column, count)
 
     def _columns(self, k: Kernel, task: Task, block: Val, column: Val, lanes: int) -> None:

@@ -21,7 +21,7 @@ from onert_llvm.lower.dtype_sets import KINDS
 _MANY, _LONG, _GROUPS = 32, 16, 4
 """At least so many elements of rows so many times as long are selected by groups, so many for each result. So there
 are more groups than results even if the last register of 64 elements is left out."""
-_PIECE = 64
+_PIECE = 128
 """The number of columns of running sums in a work tile."""
 
 
