@@ -73,6 +73,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         ReduceRows(Plain(Fold.SUM)), ReduceRows(Plain(Fold.SUM), True), ReduceColumns(Plain(Fold.MAX)),
         *(Move(core, 4, 2, 4, 3) for core in Core), Move(Core.UNWEAVE, 4, 0, 4, 4), Move(Core.RUN, 1, 0),
         Move(Core.EACH, 16, 1), Gather(1, 2, True), PlaneConvF32(2, 3, 0, swish), PlaneConvF32(1, 8, 3),
+        PlaneConvF32(1, 8, rows=2),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
         ResizePlanes(),

@@ -33,6 +33,11 @@ PICTURES = [
     ((1, 3, 17, 12), (7, 3, 2), Padding.SAME, 1, Activation.TANH),
     ((3, 4, 130, 17), (5, 1, 1), Padding.VALID, 1, Activation.NONE),
     ((2, 5, 70, 16), (1, 1, 1), Padding.VALID, 1, Activation.TANH),
+    ((2, 8, 40, 6), (1, 2, 3), Padding.VALID, 1, Activation.NONE),  # two rows of results at a time
+    ((1, 3, 20, 5), (1, 9, 3), Padding.SAME, 1, Activation.NONE),
+    ((1, 9, 70, 8), (1, 5, 7), Padding.SAME, 1, Activation.RELU),
+    ((1, 4, 20, 8), (1, 4, 3), Padding.VALID, 1, Activation.NONE),  # and one, because there are no more
+    ((1, 9, 40, 8), (1, 3, 3), Padding.SAME, 2, Activation.NONE),  # or they are dilated
 ]
 
 

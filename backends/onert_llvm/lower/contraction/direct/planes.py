@@ -6,6 +6,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import is_cheap
@@ -14,6 +15,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.lower.strided_copy import move, side
+from onert_llvm.schedule.cost_model import guard
 from onert_llvm.schedule.planes import plane_registers
 
 _ACROSS, _SUMS = 5, 15
@@ -53,10 +55,15 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, colu
     slots |= {name: geometry.slots[name] for name in ("kernel_h", "kernel_w", "dilation_h", "dilation_w", "pad_h")}
     slots |= {"planes": place, "weights": lowering.constant(filters.transpose(1, 3, 2, 0).copy()), **after.slots}
     slots |= {"out": after.place, "pitch": found.pitch, "channels": channels}
-    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * geometry.taps * channels * n
+    # two rows of results share what they read, which takes longest if there is one filter
+    two = n == 1 and geometry.window[0] > 1 and geometry.dilation[0] == 1 and hint(geometry.out[0]) > 1
+    if two:
+        guard(geometry.out[0] > 1)
+        registers = min(registers, isa.registers // 4)
+    tiles, flops = geometry.images * -(-geometry.out[0] // (1 + two)), 2 * geometry.rows * geometry.taps * channels * n
     touched = (evolve(room, write=False), *after.accesses)
-    written = across if across <= _ACROSS and n * registers <= _SUMS else 0
-    algorithm = PlaneConvF32(n, registers, written, after.epilogue)
+    written = across if across <= _ACROSS and n * registers * (1 + two) <= _SUMS else 0
+    algorithm = PlaneConvF32(n, registers, written, after.epilogue, 1 + two)
     lowering.emit(windows.operation, algorithm, slots, tiles, after.reads, after.writes, flops, touched)
     return True
 
