@@ -47,6 +47,14 @@ def test_batched_matmuls_match_their_definition(isa: Isa, turn_x: bool, turn_y: 
 
 
 @ISAS
+@pytest.mark.parametrize(("turn_x", "turn_y"), FORMS)
+def test_both_sides_of_a_matmul_may_be_one_tensor(isa: Isa, turn_x: bool, turn_y: bool) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 67, 67)))
+    check(b.subgraph([b.add(BatchMatMul(turn_x, turn_y), x, x)]), [_draw(2, 67, 67)], isa, 1e-5, threads=2)
+
+
+@ISAS
 def test_a_matmul_and_its_epilogue_are_native(isa: Isa) -> None:
     b = Builder()
     x, y = b.input(TensorType(DType.FLOAT32, (2, 3, 9, 20))), b.input(TensorType(DType.FLOAT32, (2, 3, 20, 35)))

@@ -59,6 +59,15 @@ def row_major_bytes(lowering: Lowering, at: int, step: int) -> int:
     return matrices * batch_shape(lowering, at).k * step * lowering.type(y).dtype.itemsize
 
 
+def row_major_left(lowering: Lowering, at: int, room: Access) -> Access:
+    """The transposed left side copied to scratch memory with contiguous rows."""
+    x = lowering.operation(at).used[0]
+    own = operand(lowering, x)
+    flat = own.view.reshape(math.prod(own.view.shape[:-2]), *own.view.shape[-2:]).swapaxes(1, 2)
+    move(lowering, at, own.at(flat), side(room.pointer, flat.shape, own.view.itemsize), (x,))
+    return evolve(room, write=False)
+
+
 def row_major_right(lowering: Lowering, at: int, step: int, room: Access) -> Access:
     """The right side copied to scratch memory with contiguous columns and rows `step` elements apart."""
     operation, sides = lowering.operation(at), batch_shape(lowering, at)

@@ -10,6 +10,7 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Access
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
@@ -25,10 +26,12 @@ from onert_llvm.lower.contraction.float_conv_fc import multiply, product
 from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 
-from .batch_shape import batch_shape, row_major_bytes, row_major_right
+from .batch_shape import batch_shape, row_major_bytes, row_major_left, row_major_right
 
 _WIDE = 8
 """From this many registers of columns on, a single row is computed without others beside it."""
+_MANY_COLUMNS = 64
+"""From this many columns on, transposing a matrix whose rows are columns of memory takes less time than it saves."""
 _FEW_ROWS, _MANY_TERMS = 8, 128
 """Limits for leaving a matrix untransposed: with more rows transposing it pays, and with fewer terms the horizontal
 sums take too long.
@@ -84,18 +87,28 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         after = epilogue_task(lowering, operations, Activation.NONE, None, sides.n)
         dots(lowering, at, x, y, (sides.m, sides.n, sides.k), after, sides.own, sides.batches)
         return
-    depth, n = sides.k, sides.n
+    depth, n, strided = sides.k, sides.n, op.adjoint_x
     isa = lanes_for(Shape(sides.m, n, depth), lowering.isa)
     kind, reads, extra = Terms.FLOAT, [x, y], tuple[Access, ...]()
     source, b, ldb = lowering.operand(x), lowering.operand(y), n
     if worth_pairs(lowering, op, sides.m, depth, n):
         made = paired(lowering, at, op, x, y)
         kind, reads, extra, depth = Terms.PAIRED, [], (made.left, made.right), depth // 2
-        source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
-    elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # without masks, a row's tail cannot be loaded
-        ldb = isa.whole(n)
-        extra = (row_major_right(lowering, at, ldb, lowering.scratch(row_major_bytes(lowering, at, ldb))[0]),)
-        reads, b = [x], extra[0].pointer
+        source, b, ldb, padded = made.left.pointer, made.right.pointer, made.ldb, True
+    else:
+        padded = op.adjoint_y or not (isa.masks or n % isa.f32 == 0)  # without masks, a row's tail cannot be loaded
+        ldb = isa.whole(n) if padded else n
+        turned = op.adjoint_x and hint(n) >= _MANY_COLUMNS
+        strided = op.adjoint_x and not turned
+        left = math.prod(lowering.shape(x)) * 4 if turned else 0
+        rooms = lowering.scratch(left, row_major_bytes(lowering, at, ldb) if padded else 0)
+        if turned:
+            extra = (row_major_left(lowering, at, rooms[0]),)
+            source = extra[0].pointer
+        if padded:
+            extra += (row_major_right(lowering, at, ldb, rooms[1]),)
+            b = extra[-1].pointer
+        reads = [*(() if turned else (x,)), *(() if padded else (y,))]
     shape = Shape(sides.m, n, depth)
     if sides.m == 1 and n >= _WIDE * isa.f32:  # the rows of y are read in long runs
         tile = Tile(1, columns(n, isa.registers // 2, isa))
@@ -110,10 +123,10 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         "offsets": sides.offsets(lowering, sides.m * depth, depth * ldb),
         "per_batch": work.tiles,
         "k": depth,
-        "a_row": 1 if op.adjoint_x else depth,
-        **({"a_step": sides.m} if op.adjoint_x else {}),
+        "a_row": 1 if strided else depth,
+        **({"a_step": sides.m} if strided else {}),
         "ldb": ldb,
     }
-    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra, kind=kind), after.epilogue, strided=op.adjoint_x)
+    algorithm = BatchedContraction(tile, FloatTerms(masked=not padded, kind=kind), after.epilogue, strided=strided)
     read = (*reads, *after.reads)
     lowering.emit(at, algorithm, slots, sides.count * work.tiles, read, after.writes, sides.flops, extra, isa=isa)
