@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import frozen
 from length_models import opened, unrolled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
+from onert.compiler.recipes.recipe import Recipes
 from onert.ir import DType, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.einsum import Einsum
@@ -143,3 +145,36 @@ def test_sizes_are_compared_without_a_condition(function: Any, given: Any, expec
     trace = Trace([6, 6], [24, 24])
     assert function(*given(*trace.lengths)) == expected
     assert not trace.conditions
+
+
+@frozen
+class _Stub:
+    """Stands for a program: its lengths."""
+
+    lengths: tuple[int, ...]
+    stretch: Any = None
+
+
+@pytest.mark.parametrize(
+    ("pairs", "counts"),
+    [
+        ([(1, 20), (1, 40), (1, 41), (1, 328), (1, 329), (1, 5264)], [1, 1, 2, 2, 3, 3]),  # a decoder's steps
+        ([(20, 21), (40, 42), (41, 30), (164, 120), (300, 301)], [1, 1, 2, 2, 3]),  # pictures
+        ([(20, 21), (41, 43), (164, 170)], [1, 2, 2]),
+    ],
+)
+def test_a_length_that_grows_while_the_other_is_short_has_the_room_of_a_single_one(
+    pairs: list[tuple[int, int]], counts: list[int]
+) -> None:
+    recipes, made = Recipes(((0, 1), (1, 2))), list[tuple[int, ...]]()
+    longest = (20, 20)  # that of the first program
+
+    def compiled(lengths: tuple[int, ...]) -> Any:
+        made.append(lengths)
+        return _Stub(lengths)
+
+    for pair, count in zip(pairs, counts, strict=True):
+        longest = (max(longest[0], pair[0]), max(longest[1], pair[1]))
+        program: Any = recipes.program(pair, longest, compiled, lambda *_: None)
+        assert program.lengths == pair
+        assert len(made) == count

@@ -16,7 +16,7 @@ from .substitution import Substitution
 _RANGE_OF_ONE, _RANGE_OF_SEVERAL, _GROWTHS = 4, 2, 3
 """The factor by which lengths may exceed the longest ones so far, if a single length changes, and if several do: memory
 is planned for the longest lengths that a recipe serves. It doubles up to three times as lengths keep growing, as those
-of a decoder's cache do with every token."""
+of a decoder's cache do with every token: then only the cache's, which keeps the first factor."""
 
 MOST, MOST_UNUSED = 24, 4
 """How many recently used recipes are cached, and how many may be made in vain before no more are, until lengths have
@@ -30,7 +30,8 @@ class Recipe:
     """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
     `same_as` has, for each length, the index of the first length that is always equal to it: both share one symbol.
-    `longest` are the longest lengths so far, and `grown` is how often lengths have exceeded what recipes served.
+    `longest` are the longest lengths so far, and `grown` is how often lengths have exceeded what recipes served. If one
+    of several does so `alone`, it has more room, and the others have less.
     Schedules are chosen for each case of lengths.
     """
 
@@ -42,9 +43,13 @@ class Recipe:
         same_as: Sequence[int],
         compiled: Compiled,
         stretched: Stretched,
+        alone: int | None = None,
     ) -> None:
-        factor = (_RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL) << min(grown, _GROWTHS)
-        self.most = most = tuple(factor * max(length, 1) for length in longest)
+        growths = min(grown, _GROWTHS)
+        factors = dict.fromkeys(same_as, (_RANGE_OF_ONE if len(set(same_as)) == 1 else _RANGE_OF_SEVERAL) << growths)
+        if alone is not None:
+            factors = {at: _RANGE_OF_ONE << growths if at == alone else _RANGE_OF_SEVERAL for at in factors}
+        self.most = most = tuple(factors[at] * max(length, 1) for at, length in zip(same_as, longest, strict=True))
         """The longest lengths that it may serve."""
         self._trace = Trace(lengths, most, tuple(same_as))
         symbols = self._trace.lengths
@@ -140,10 +145,14 @@ class Recipes:
     ) -> Recipe | None:
         """A new recipe; None if lengths do not allow one. If they are invalid, individual compilation reports it."""
         assert self._same_as is not None
-        self._grown += any(length > most for length, most in zip(lengths, self._most, strict=False))
-        for grown in dict.fromkeys((self._grown, 0)):
+        grew = {at for at, length, most in zip(self._same_as, lengths, self._most, strict=False) if length > most}
+        self._grown += bool(grew)
+        others = [at for at in set(self._same_as) if at not in grew]
+        are_short = others and all(2 * lengths[at] <= longest[at] for at in others)  # as a decoder's steps
+        alone = min(grew) if len(grew) == 1 and are_short else None
+        for grown, growing in dict.fromkeys(((self._grown, alone), (0, None))):
             try:
-                return Recipe(lengths, longest, grown, self._same_as, compiled, stretched)
+                return Recipe(lengths, longest, grown, self._same_as, compiled, stretched, growing)
             except OneLengthError:
                 return None
             except OnertError:  # a smaller range may need less memory than is allowed
