@@ -12,7 +12,7 @@ from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.joining import Pack
+from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.convert import Bitcast
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -94,6 +94,56 @@ def _as_matrix(d: Draft, op: Fourier, x: int, size: int, requested: int | None) 
     *outer, _, parts = d.shape(x)
     rows = d.reshaped(x, math.prod(outer), size * parts)
     return _times(d, rows, _matrix(op, size, parts, _transform_length(op, size, requested)))
+
+
+def _parts(length: int) -> tuple[int, int]:
+    """The two factors of a length that are nearest to each other, the smaller one first."""
+    small = next(n for n in range(math.isqrt(length), 0, -1) if length % n == 0)
+    return small, length // small
+
+
+def _why_no_steps(op: Fourier, types: CallTypes) -> str | None:
+    found = _lengths(types)
+    if found is None:
+        return "its axis or its length is not known before the run"
+    x, length = types.input(0), _transform_length(op, *found[1:])
+    if op.half or x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or length < 1:
+        return f"it is one-sided, or {x} is not float32 or float64, or has no elements to transform"
+    small, large = _parts(length)
+    factors = max(2 * length * small * static(x.shape)[-1], 4 * large * large)
+    if small == 1 or factors > _MOST_FACTORS:
+        return f"its length {length} has no two factors whose matrices have at most {_MOST_FACTORS} elements"
+    return None
+
+
+def _in_steps(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
+    """Mul(Transpose(Mul(Transpose(x), matrices)), matrix): J. W. Cooley and J. W. Tukey's algorithm with two factors
+
+    Element `i * large + j` of the input and `k + small * l` of the result meet in the product of three factors: the
+    first two depend on i, j and k, and the last on j and l.
+    """
+    *outer, _, parts = d.shape(x)
+    length, count = _transform_length(op, size, requested), math.prod(outer)
+    small, large = _parts(length)
+    x = d.part(d.reshaped(x, count, size, parts), (0, 0, 0), (count, min(size, length), parts))
+    if size < length:
+        x = d.add(Concat(1), x, d.broadcast(d.like(x, 0), (count, length - size, parts)))
+    turn = (2j if op.inverse else -2j) * np.pi
+    i, j, k = np.ogrid[:small, :large, :small]
+    first = np.exp(turn * (i * k / small + j * k / length)).transpose(1, 0, 2)
+    last = np.exp(turn * np.outer(np.arange(large), np.arange(large)) / large) / (length if op.inverse else 1)
+    by_step = d.transposed(d.reshaped(x, count, small, large, parts), (2, 0, 1, 3))
+    found = _times(d, d.reshaped(by_step, large, count, small * parts), _of_pairs(first, parts))
+    by_result = d.transposed(d.reshaped(found, large, count, small, 2), (1, 2, 0, 3))
+    found = _times(d, d.reshaped(by_result, count * small, large * 2), _of_pairs(last, 2))
+    return d.transposed(d.reshaped(found, count, small, large, 2), (0, 2, 1, 3))
+
+
+def _of_pairs(factors: Array, parts: int) -> Array:
+    """Complex factors [..., rows, columns] as real ones, for 1 or 2 `parts` of an element and 2 of a result."""
+    rows = np.stack([factors, 1j * factors][:parts], axis=-2)
+    both = np.stack([rows.real, rows.imag], axis=-1)
+    return both.reshape(*factors.shape[:-2], factors.shape[-2] * parts, factors.shape[-1] * 2)
 
 
 def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
@@ -192,6 +242,7 @@ DECOMPOSITIONS = {
     Fourier: (
         Decomposition(_why_no_matrix, partial(_along_axis, _as_matrix)),
         Decomposition(_why_no_rows, partial(_along_axis, _rows)),
+        Decomposition(_why_no_steps, partial(_along_axis, _in_steps)),
     ),
     RFFT: (Decomposition(_why_no_planes, _as_planes),),
     RFFT2D: (Decomposition(_why_no_axes, _axis_by_axis),),
