@@ -87,7 +87,7 @@ def test_each_sequence_has_its_own_number_of_tokens_in_a_cache() -> None:
 
 def test_a_token_without_room_in_the_cache_is_an_error() -> None:
     model, feed = one_node_model(MICROSOFT, "SparseAttention", _inputs(1, (_ROOM + 1,), _LAYOUTS), _ATTRIBUTES, 3)
-    with pytest.raises(onert.OnertError, match="index 64 is outside of dimension 0 of 64"):
+    with pytest.raises(onert.OnertError, match=r"index 64 is outside of dimension .* of 64"):
         onert.InferenceSession(model).run(None, feed)
 
 
