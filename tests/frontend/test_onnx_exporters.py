@@ -8,6 +8,7 @@ from onnx_peer import precise_session
 
 import onert
 from onert.ir import Array
+from onert.ir.ops.data_movement.fill import Range, Where
 
 onnx = pytest.importorskip("onnx", reason="the package onnx reads the texts")
 
@@ -158,3 +159,20 @@ def test_nonzero_of_a_scalar_has_no_coordinates(backends: tuple[str, ...]) -> No
     execution = onert.Execution(onert.compile(package, backends=backends))
     for number, count in ((3, 1), (0, 0)):
         assert execution.run({"x": np.array(number, np.float32)})["y"].shape == (0, count)
+
+
+@pytest.mark.parametrize(("value", "same"), [("int64[1] {1}", True), ("float[1] {0}", False)], ids=["ones", "zeros"])
+def test_nonzero_of_a_vector_of_ones_is_a_range(value: str, same: bool) -> None:
+    """PyTorch's older exporter writes ranges of indices this way."""
+    text = (
+        '<ir_version: 9, opset_import: ["" : 19]> g (float[n, 3] x) => (float[a, 3] y) <int64[1] c = {1}> {'
+        f"s = Shape <start = 0, end = 1> (x) v = ConstantOfShape <value = {value}> (s) i = NonZero (v) "
+        "p = Transpose <perm = [1, 0]> (i) j = Squeeze (p, c) g = Gather <axis = 0> (x, j) y = Neg (g) }"
+    )
+    package = onert.load(onnx.parser.parse_model(text).SerializeToString())
+    kinds = {type(operation.op) for operation in package.models[0].subgraphs[0].operations}
+    assert (Range in kinds, Where in kinds) == (same, not same)
+    execution = onert.Execution(onert.compile(package))
+    for rows in (4, 7, 0, 9):
+        x = np.random.default_rng(rows).normal(size=(rows, 3)).astype(np.float32)
+        np.testing.assert_array_equal(execution.run({"x": x})["y"], -x if same else -x[:0])

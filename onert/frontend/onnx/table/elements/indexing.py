@@ -25,7 +25,7 @@ from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart
 from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
-from onert.ir.ops.data_movement.fill import Range, Where
+from onert.ir.ops.data_movement.fill import Fill, Range, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
 from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.data_movement.unique import UniqueSlices
@@ -112,9 +112,15 @@ def _one_hot(node: Node) -> int:
 
 
 def _non_zero(node: Node) -> int:
+    """The indices of a vector of equal elements, as PyTorch's older exporter writes `arange`, are a range."""
     d, x = node.draft, node.input(0)
-    require_rank(d, x)
-    return transpose(d, d.add(Where(), x), (1, 0))
+    rank = require_rank(d, x)
+    filled = d.definer(x)
+    value = None if filled is None or not isinstance(filled.op, Fill) else d.value(filled.used[1])
+    if filled is None or rank != 1 or value is None or value.dtype.kind not in "biuf" or not value.any():
+        return transpose(d, d.add(Where(), x), (1, 0))
+    count = cast(d, reshape(d, filled.used[0], ()), DType.INT64)
+    return reshape(d, d.add(Range(), d.constant(0, DType.INT64), count, d.constant(1, DType.INT64)), (1, None))
 
 
 def _compress(node: Node) -> int:
