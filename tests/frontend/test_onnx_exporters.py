@@ -9,6 +9,7 @@ from onnx_peer import precise_session
 import onert
 from onert.ir import Array
 from onert.ir.ops.data_movement.fill import Range, Where
+from onert.ir.ops.data_movement.gather import OneHot
 
 onnx = pytest.importorskip("onnx", reason="the package onnx reads the texts")
 
@@ -176,3 +177,20 @@ def test_nonzero_of_a_vector_of_ones_is_a_range(value: str, same: bool) -> None:
     for rows in (4, 7, 0, 9):
         x = np.random.default_rng(rows).normal(size=(rows, 3)).astype(np.float32)
         np.testing.assert_array_equal(execution.run({"x": x})["y"], -x if same else -x[:0])
+
+
+def test_repeats_by_a_one_hot_of_a_length_are_arithmetic_on_shapes() -> None:
+    """`repeat_interleave` by a length of an input, as PyTorch's older exporter writes it."""
+    text = (
+        '<ir_version: 9, opset_import: ["" : 17]> g (float[n, 3] x, float[2, 1, 3] z) => (float[2, m, 3] y) '
+        "<int64[1] one = {1}, int64 depth = {3}> { s = Shape <start = 0, end = 1> (x) v = Concat <axis = 0> (one, s) "
+        "r = OneHot (one, depth, v) q = Squeeze (r) t = Tile (z, q) y = Neg (t) }"
+    )
+    z = np.random.default_rng(3).normal(size=(2, 1, 3)).astype(np.float32)
+    package = onert.load(onnx.parser.parse_model(text).SerializeToString())
+    assert OneHot not in {type(operation.op) for operation in package.models[0].subgraphs[0].operations}
+    execution = onert.Execution(onert.compile(package))
+    for rows in (4, 7, 2, 9):
+        found = execution.run({"x": np.zeros((rows, 3), np.float32), "z": z})["y"]
+        np.testing.assert_array_equal(found, -np.tile(z, (1, rows, 1)))
+    assert execution.program.stretch is not None

@@ -100,15 +100,28 @@ def _scatter_slices(node: Node) -> int:
     return d.add(ScatterSlices(_combination(node)), x, _from_front(d, indices, sizes), node.input(2))
 
 
+_MOST_SELECTED = 64
+"""The most elements that are selected by constant indices: as many as count as arithmetic on shapes."""
+
+
 def _one_hot(node: Node) -> int:
-    """Indices from -depth to depth - 1 are valid; others have no hot element."""
+    """Indices from -depth to depth - 1 are valid; others have no hot element.
+
+    If indices and depth are constant, as in the repeats that PyTorch's older exporter writes, the few elements are
+    gathered from the two values, which arithmetic on shapes follows.
+    """
     d = node.draft
     indices, values = node.input(0), node.input(2)
     depth = cast(d, reshape(d, node.input(1), ()), DType.INT64)
     wide = cast(d, indices, DType.INT64)
     found = _from_front(d, wide, depth)
+    op, known, size = OneHot(node.integer("axis", -1)), d.value(found), d.value(depth)
+    count = -1 if known is None or size is None else known.size * int(size)
+    if known is not None and size is not None and 0 <= count <= _MOST_SELECTED and d.type(values).shape == (2,):
+        which = op.evaluate(known, size, np.array(1), np.array(0))
+        return d.add(Gather(0), values, d.constant(which, DType.INT64))
     off, on = (reshape(d, d.add(Gather(0), values, ints(d, [i])), ()) for i in (0, 1))
-    return d.add(OneHot(node.integer("axis", -1)), found, depth, on, off)
+    return d.add(op, found, depth, on, off)
 
 
 def _non_zero(node: Node) -> int:
