@@ -171,6 +171,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "dynamic number of classes, and in the condition of a loop; without a seed no bundle can contain them, because C "
     "has no source for one": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
+    "search token by token in Python; the models that they call are native for every length, and no bundle can contain "
+    "them": ("BeamSearch", "GreedySearch"),
     "belong to the compiler": ("Permute", "Refuse", "Rest"),
 }
 """The kinds that are not native under their own names, and what they become."""

@@ -35,7 +35,7 @@ class CachedAttention(Op):
 
     Result: [batch, heads, tokens, m], the softmax of `cap * tanh(q · k * scale / cap)` (or without `cap`, of
     `q · k * scale`) times the values. A token sees places up to its own, with `window` only so many; if not `causal` it
-    sees those of all tokens. What other places hold does not matter.
+    sees those of all tokens. What other places hold does not matter, if values there are finite.
     """
 
     scale: float = 1.0

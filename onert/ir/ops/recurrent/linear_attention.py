@@ -126,4 +126,4 @@ def _less(count: Dim) -> Dim:
 
 
 def _divides(some: Dim, count: Dim) -> bool:
-    return some is None or count is None or (some > 0 and count % some == 0)
+    return some is None or count is None or (some > 0 and count > 0 and count % some == 0)
