@@ -45,7 +45,7 @@ UNUSUAL = (
 )
 
 
-LISTED = Path(__file__).with_name("start_modules.txt")
+LISTED = frozenset(Path(__file__).with_name("start_modules.txt").read_text(encoding="utf-8").split())
 """This project's modules that a process may import if its program is cached, one a line; no operation kinds. Each costs
 at least a fifth of a millisecond, so an addition must be needed by every such process."""
 
@@ -61,12 +61,27 @@ print(*sorted(sys.modules))
 """
 
 
+def _said(script: str, model: Path, tmp_path: Path) -> list[str]:
+    """The lines that a process prints; all processes of a test share a cache."""
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", script, str(model)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+
+
+def _twice(script: str, model: Path, tmp_path: Path) -> tuple[str, set[str], set[str]]:
+    """The results of two processes, which are equal, and the modules that the first and the second one import."""
+    (*result, modules), (*again, second) = (_said(script, model, tmp_path) for _ in range(2))
+    assert result == again
+    return "\n".join(result), set(modules.split()), set(second.split())
+
+
+def _operation_kinds(modules: set[str]) -> set[str]:
+    return {module for module in modules if module.startswith("onert.ir.ops.")}
+
+
 def test_the_compiler_is_imported_while_an_uncached_model_is_loaded(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", LOAD_THEN_COMPILE, str(model)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    loaded, compiled = (set(line.split()) for line in said.splitlines())
+    loaded, compiled = (set(line.split()) for line in _said(LOAD_THEN_COMPILE, model, tmp_path))
     assert set(COMPILING) <= loaded
     assert loaded == compiled
 
@@ -86,22 +101,11 @@ def test_printing_a_model_does_not_import_llvm() -> None:
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8", "digits_int8/digits_int8.tflite"])
 def test_a_second_process_imports_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / name
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", RUN, str(model)], check=True, capture_output=True, text=True, env=environment
-        ).stdout.splitlines()
-        for _ in range(2)
-    ]
-    (first, compiling), (second, running) = said
-    assert first == second
-    assert set(COMPILING) <= set(compiling.split())
-    assert set(COMPILING).isdisjoint(running.split())
-    assert set(UNUSUAL).isdisjoint(running.split())
-    assert "onert.frontend.tflite_schema.model" not in running.split()  # the reader of the file's content
-    own = {module for module in running.split() if module.startswith("onert") and ".ops." not in module}
-    assert not {module for module in running.split() if module.startswith("onert.ir.ops.")}  # no operations were needed
-    assert own <= set(LISTED.read_text(encoding="utf-8").split())
+    _, compiling, running = _twice(RUN, model, tmp_path)
+    assert set(COMPILING) <= compiling
+    assert {*COMPILING, *UNUSUAL, "onert.frontend.tflite_schema.model"}.isdisjoint(running)  # the last reads content
+    assert not _operation_kinds(running)
+    assert {module for module in running if module.startswith("onert")} <= LISTED
 
 
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 16, 1 << 19])
@@ -113,11 +117,7 @@ def test_a_second_process_needs_no_operations_whatever_the_size_of_an_input(elem
     graph.operator("RELU", [x], [y])
     graph.outputs(y)
     model.write_bytes(built.done())
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", RUN, str(model)]
-    for _ in range(2):
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    assert not [module for module in said.splitlines()[-1].split() if module.startswith("onert.ir.ops.")]
+    assert not _operation_kinds(_twice(RUN, model, tmp_path)[2])
 
 
 RUN_A_SESSION = """
@@ -142,14 +142,10 @@ def test_a_second_session_imports_no_operation_kinds_and_no_other_formats(tmp_pa
     model.write_bytes(
         helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
     )
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", RUN_A_SESSION, str(model)]
-    for _ in range(2):
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    read = set(said.splitlines()[-1].split())
+    _, _, read = _twice(RUN_A_SESSION, model, tmp_path)
     assert {*COMPILING, *UNUSUAL, "json", "zipfile"}.isdisjoint(read)
     own = {module for module in read if module.startswith("onert") and not module.startswith(SESSION_ONLY)}
-    assert own <= set(LISTED.read_text(encoding="utf-8").split())
+    assert own <= LISTED
 
 
 VARIABLE = """
@@ -183,12 +179,9 @@ def _sum_of_inputs() -> bytes:
 def test_a_second_process_needs_no_operations_for_a_model_with_variables(tmp_path: Path) -> None:
     model = tmp_path / "sums.tflite"
     model.write_bytes(_sum_of_inputs())
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", VARIABLE, str(model)]
-    for _ in range(2):
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
-        assert said[0] == "[[[1.0]], [[2.0]]]"
-    assert not [module for module in said[1].split() if module.startswith("onert.ir.ops.")]
+    sums, _, read = _twice(VARIABLE, model, tmp_path)
+    assert sums == "[[[1.0]], [[2.0]]]"
+    assert not _operation_kinds(read)
 
 
 RUN_AN_INTERPRETER = """
@@ -213,15 +206,8 @@ INTERPRETER_ONLY = {
 
 def test_a_second_interpreter_parses_no_model(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", RUN_AN_INTERPRETER, str(model)]
-    said = [
-        subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
-        for _ in range(2)
-    ]
-    assert said[0][0] == said[1][0]
-    own = {module for module in said[1][1].split() if module.startswith("onert")}
-    assert own - INTERPRETER_ONLY <= set(LISTED.read_text(encoding="utf-8").split())
+    _, _, read = _twice(RUN_AN_INTERPRETER, model, tmp_path)
+    assert {module for module in read if module.startswith("onert")} - INTERPRETER_ONLY <= LISTED
 
 
 _REST = "OPENBLAS_THREAD_TIMEOUT"
@@ -247,20 +233,16 @@ print(*sorted(sys.modules))
 
 def test_a_second_onert_run_imports_no_compiler_operation_kinds_or_other_formats(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
-    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", RUN_FROM_A_SHELL, str(model)]
-    for _ in range(2):
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    read = set(said.splitlines()[-1].split())
+    read = set([_said(RUN_FROM_A_SHELL, model, tmp_path) for _ in range(2)][-1][-1].split())
     assert {*COMPILING, *OF_OTHER_FILES, "onert.compiler.scheduler", "onert.frontend.onnx.messages"}.isdisjoint(read)
-    assert not [module for module in read if module.startswith("onert.ir.ops.")]
+    assert not _operation_kinds(read)
 
 
 def test_starting_up_generates_no_comparison_or_repr_methods() -> None:
     """Classes of `onert.ir.value` inherit them; attrs needs a tenth of a millisecond to generate them for a class
     without.
     """
-    read = [importlib.import_module(name) for name in LISTED.read_text(encoding="utf-8").split()]
+    read = [importlib.import_module(name) for name in sorted(LISTED)]
     own = [each for module in read for each in vars(module).values() if isinstance(each, type) and attrs.has(each)]
     methods = [getattr(vars(each).get(method), "__code__", None) for each in own for method in ("__eq__", "__repr__")]
     assert own

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from onert.ir import CallTypes
 from onert.ir.ops.contraction.cached_attention import NO_BEAM, NO_ROOM, CachedAttention
+from onert.ir.ops.recurrent.lstm_parts import needed
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.attention.attention_f32 import MOST_ROWS, registers_of_keys
@@ -42,11 +43,8 @@ def _rows(group: int, tokens: int) -> tuple[int, int]:
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Lower the layer to one command, which computes some rows of queries at a time."""
     at, operation, op = lowering.single(operations, CachedAttention)
-    q, k, v, first, ends, bias, sinks, blocks, beams = (*operation.inputs, *[None] * 5)[:9]
-    assert q is not None
-    assert k is not None
-    assert v is not None
-    assert first is not None
+    q, k, v, first = map(needed, operation.inputs[:4])
+    ends, bias, sinks, blocks, beams = (*operation.inputs[4:], *[None] * 5)[:5]
     needs = {"q": q, "k": k, "v": v, "first": first}
     batch, heads, tokens, size = lowering.shape(q)
     own, places, value = *lowering.shape(k)[1:3], lowering.shape(v)[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NotRequired, TypedDict
 
 from onert.frontend.onnx.messages import Graph, ValueDeclaration
 from onert.frontend.onnx.node import Importer, Node
@@ -14,6 +15,26 @@ from onert.ir.ops.control_flow.steps import Encoding
 
 DOMAIN = "com.microsoft"
 _STEP = ("input_ids", "position_ids", "attention_mask")
+
+
+class _Models(TypedDict):
+    """The fields of a search that describe its models."""
+
+    models: tuple[int, ...]
+    layers: int
+    heads: int
+    size: int
+    encoding: NotRequired[Encoding]
+
+
+class _Fields(_Models):
+    """The fields that all searches have."""
+
+    vocabulary: int
+    eos: int
+    pad: int
+    start: int
+    ngram: int
 
 
 def _type_of(graph: Graph, end: ValueDeclaration) -> TensorType:
@@ -48,7 +69,7 @@ def _require_names(graph: Graph, names: tuple[str, ...]) -> None:
         raise ModelError(f"graph '{graph.name}' has inputs {', '.join(found)}, expected {', '.join(names)}")
 
 
-def _fields(node: Node) -> dict[str, object]:
+def _fields(node: Node) -> _Fields:
     """The fields that all searches have."""
     decoder, kind = node.graph("decoder"), node.integer("model_type")
     if kind not in (0, 1, 2):
@@ -62,19 +83,27 @@ def _fields(node: Node) -> dict[str, object]:
         raise ModelError("the decoder has no inputs or no outputs")
     words = node.integer("vocab_size", -1)
     words = words if words > 0 else _dimension(decoder, decoder.outputs[0], 3, 2)
-    fields: dict[str, object] = {"vocabulary": words, "eos": eos, "pad": pad}
-    fields["ngram"] = max(node.integer("no_repeat_ngram_size"), 0)
-    if kind:
-        fields["start"] = node.integer("decoder_start_token_id", -1)
-        return {**fields, **_encoding(node, decoder, masked=kind == 1)}
+    models = _encoding(node, decoder, masked=kind == 1) if kind else _alone(node, decoder)
+    return {
+        **models,
+        "vocabulary": words,
+        "eos": eos,
+        "pad": pad,
+        "start": node.integer("decoder_start_token_id", -1),
+        "ngram": max(node.integer("no_repeat_ngram_size"), 0),
+    }
+
+
+def _alone(node: Node, decoder: Graph) -> _Models:
+    """A decoder that continues a prompt."""
     layers = len(decoder.inputs) - len(_STEP)
     _require_names(decoder, (*_STEP, *(f"past_{at}" for at in range(layers))))
     heads, size = ((_dimension(decoder, decoder.inputs[3], 5, axis) if layers else 1) for axis in (2, 4))
-    return {**fields, "models": (_subgraph(node, decoder),), "layers": layers, "heads": heads, "size": size}
+    return {"models": (_subgraph(node, decoder),), "layers": layers, "heads": heads, "size": size}
 
 
-def _encoding(node: Node, decoder: Graph, *, masked: bool) -> dict[str, object]:
-    """The fields of a search with an encoder."""
+def _encoding(node: Node, decoder: Graph, *, masked: bool) -> _Models:
+    """An encoder and its decoder."""
     encoder, masks = node.graph("encoder"), ("encoder_attention_mask",) if masked else ()
     first = len(encoder.inputs) > 1 + masked
     _require_names(encoder, ("encoder_input_ids", *masks, *(("decoder_input_ids",) if first else ())))
@@ -125,7 +154,7 @@ def _greedy(node: Node) -> int:
     if node.integer("model_type"):
         raise ModelError(f"model_type is {node.integer('model_type')}, expected 0")
     _refuse(node, range(7, len(node.inputs)))
-    op = GreedySearch(**_fields(node))  # type: ignore[arg-type]
+    op = GreedySearch(**_fields(node))
     return node.draft.add(op, node.input(0), *_given(node, (4096, 0, 1.0), 4))
 
 
@@ -139,11 +168,7 @@ def _sampled(node: Node) -> int:
         raise ModelError("has a penalty for words that are present (input 7), which is not supported")
     least, top = node.integer("min_tokens_to_keep"), node.number("top_p")
     drawing = Drawing(top, max(least, 0), node.number("filter_value", -1e20), node.integer("custom") == 1)
-    op = GreedySearch(
-        **_fields(node),  # type: ignore[arg-type]
-        drawing=drawing,
-        temperature=node.number("temperature", 1.0),
-    )
+    op = GreedySearch(**_fields(node), drawing=drawing, temperature=node.number("temperature", 1.0))
     given = _given(node, (4096, 0, 1.0), 4)
     seed = node.optional(8)
     seed = node.draft.constant([0], DType.INT32) if seed is None else seed
@@ -160,11 +185,10 @@ def _beams(node: Node) -> tuple[int, ...]:
     if node.uses_output(3) or node.uses_output(4):
         raise ModelError("returns products of keys or probabilities of silence, which is not supported")
     fields, early = _fields(node), node.integer("early_stopping") == 1
-    if node.has(10) and len(fields["models"]) == 1:  # type: ignore[arg-type]
+    if node.has(10) and len(fields["models"]) == 1:
         raise ModelError("has decoder_input_ids (input 10) without an encoder, which is not supported")
-    if node.has(11):
-        fields["times"] = _times(node)
-    op = BeamSearch(**fields, early_stopping=early, scores=node.uses_output(2))  # type: ignore[arg-type]
+    times = _times(node) if node.has(11) else None
+    op = BeamSearch(**fields, early_stopping=early, scores=node.uses_output(2), times=times)
     given = _given(node, (4096, 0, 1, 1, 1.0, 1.0), 7)
     more = [node.optional(10), node.optional(14) if whisper else None, node.optional(11)]
     if any(x is not None for x in more):
