@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onert.ir import Array
-from onert.ir.ops.contraction.cached_attention import CachedAttention
+from onert.ir.ops.contraction.cached_attention import UNSEEN, CachedAttention, Shown
 
 from .case import Case
 
@@ -19,13 +19,16 @@ def _some(*shape: int) -> Array:
     return _RNG.uniform(-1, 1, shape).astype(np.float32)
 
 
-def _expected(op: CachedAttention, q: Array, k: Array, v: Array, first: Array, more: dict[str, Array]) -> Array:
+def _expected(
+    op: CachedAttention, q: Array, k: Array, v: Array, first: Array, more: dict[str, Array]
+) -> tuple[Array, Array]:
     out = np.zeros((*q.shape[:3], v.shape[3]))
+    shown = np.full((*q.shape[:3], k.shape[2]), UNSEEN if op.shown is Shown.SCORES else 0.0)
     for b, h, t in np.ndindex(*q.shape[:3]):
         own, place = h * k.shape[1] // q.shape[1], int(first[b]) + t
         last = place if op.causal else int(first[b]) + q.shape[2] - 1
         last = min(last, int(more["ends"][b]) - 1) if "ends" in more else last
-        scores, values = [], []
+        seen, scores, values = [], [], []
         for at in range(max(place - op.window + 1, 0) if op.window else 0, last + 1):
             if "blocks" in more and not more["blocks"][h % len(more["blocks"]), place // op.block, at // op.block]:
                 continue
@@ -38,11 +41,14 @@ def _expected(op: CachedAttention, q: Array, k: Array, v: Array, first: Array, m
             if "bias" in more:
                 bias = more["bias"]
                 score += float(bias[b % bias.shape[0], h % bias.shape[1], t % bias.shape[2], at])
-            scores.append(math.exp(score))
+            seen.append(at)
+            scores.append(score)
             values.append(v[source, own, at].astype(np.float64))
-        total = sum(scores) + (math.exp(float(more["sinks"][h])) if "sinks" in more else 0)
-        out[b, h, t] = sum(x * y for x, y in zip(scores, values, strict=True)) / total
-    return out.astype(np.float32)
+        powers = np.exp(scores)
+        weights = powers / (powers.sum() + (math.exp(float(more["sinks"][h])) if "sinks" in more else 0))
+        out[b, h, t] = weights @ np.array(values)
+        shown[b, h, t, seen] = scores if op.shown is Shown.SCORES else weights
+    return out.astype(np.float32), shown.astype(np.float32)
 
 
 def _layer(
@@ -66,7 +72,7 @@ def _layer(
     while rest and rest[-1] is None:
         rest.pop()
     expected = _expected(op, q, k, v, at, more)
-    return Case(name, op, (q, k, v, at, *rest), (expected,), tolerance=2e-5)
+    return Case(name, op, (q, k, v, at, *rest), expected[: 2 if op.shown else 1], tolerance=2e-5)
 
 
 _BLOCKS = np.tril(np.ones((2, 3, 3), np.bool_))
@@ -92,4 +98,8 @@ CASES: list[Case] = [
     _layer("scores without values", CachedAttention(0.5), (1, 2, 12), (4, 2), first=(4,), sinks=_some(4)),
     _layer("blocks", CachedAttention(0.5, block=16), (2, 5, 48), (4, 2), first=(14, 43), blocks=_BLOCKS),
     _layer("beams", CachedAttention(0.5), (4, 1, 6), first=(5, 5, 0, 3), beams=_BEAMS),
+    _layer("heads of an odd size", CachedAttention(0.5), (2, 3, 9), (4, 2), (5, 3), (6, 1)),
+    _layer("shown scores", CachedAttention(0.5, cap=3.0, shown=Shown.SCORES), (2, 3, 9), (4, 2), first=(6, 1)),
+    _layer("shown weights", CachedAttention(0.5, shown=Shown.WEIGHTS), (1, 2, 9), first=(1,), sinks=_some(2)),
+    _layer("one layout for three heads", CachedAttention(0.5, block=4), (1, 5, 12), (3, 3), first=(7,), blocks=_BLOCKS),
 ]

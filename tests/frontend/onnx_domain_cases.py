@@ -208,6 +208,7 @@ MORE: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     _grouped(3, 0, (2, 2), 3, *_TURNS, do_rotary=1, rotary_interleaved=1, local_window_size=2),
     _grouped(1, 8, (3, 5), 6, softcap=2.0, smooth_softmax=1),
     _grouped(1, 5, (5, 5), 6, _N, _N, _N, floats(1, 4, 1, 6), floats(4), scale=0.4, qk_output=1),
+    _grouped(1, 8, (3, 5), 6, _N, _N, _N, floats(1, 4, 1, 6), smooth_softmax=1),
     (
         MICROSOFT,
         "EmbedLayerNormalization",

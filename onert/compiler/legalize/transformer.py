@@ -9,17 +9,20 @@ import numpy as np
 
 from onert.ir import CallTypes
 from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
+from onert.ir.ops.contraction.cached_attention import UNSEEN, CachedAttention, Shown
 from onert.ir.ops.contraction.experts import MixtureOfExperts
 from onert.ir.ops.contraction.hadamard import HadamardRotation, hadamard
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import is_symbolic
 
 from .decomposition import Decomposition, always, only_float32
 from .draft import Draft
@@ -99,6 +102,86 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
     return [d.reshaped(out, 1, tokens, model), *(d.reshaped(c, 1, size, heads, n) for c in (keys, values))]
 
 
+# ---- attention to caches
+
+
+def _why_no_layouts(op: CachedAttention, types: CallTypes) -> str | None:
+    heads = types.input(0).shape[1]
+    return "the number of heads is only known in runs" if heads is None or is_symbolic(heads) else None
+
+
+def _cached_attention(d: Draft, op: CachedAttention, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """BatchMatMul(Softmax(Select(seen, BatchMatMul(q, k) * scale + bias, UNSEEN)), v)"""
+    q, k, v, first = (i for i in operands[:4] if i is not None)
+    ends, bias, sinks, blocks, beams = (*operands[4:], *[None] * 5)[:5]
+    batch, heads, tokens, n = d.shape(q)
+    own, places = d.shape(k)[1:3]
+    columns = d.numbers(places, first, (places,))
+    rows = d.sum(d.reshaped(first, batch, 1), d.numbers(tokens, first, (1, tokens)))
+    rows = d.gathered(columns, rows, 0)  # which fails if there is no room
+    last = d.part(rows, (0, tokens - 1), (batch, 1))
+    if beams is not None:
+        before = d.compared(ComparisonKind.LESS, columns, d.reshaped(first, batch, 1))
+        k, v = (_of_beams(d, x, beams, before) for x in (k, v))
+    is_later = d.compared(ComparisonKind.GREATER, d.reshaped(columns, places, 1), d.reshaped(last, batch, 1, 1, 1))
+    v = d.chosen(is_later, d.like(v, 0), v)  # even NaN there must not affect a result
+    seen = _seen(d, op, columns, d.reshaped(rows, batch, 1, tokens, 1), d.reshaped(last, batch, 1, 1, 1))
+    if ends is not None:
+        before_end = d.compared(ComparisonKind.LESS, columns, d.reshaped(ends, batch, 1, 1, 1))
+        seen = d.binary(BinaryKind.LOGICAL_AND, seen, before_end)
+    if blocks is not None:
+        seen = d.binary(BinaryKind.LOGICAL_AND, seen, _layouts(d, op, blocks, rows, columns, heads))
+    grouped = (batch, own, heads // own * tokens)
+    x = d.add(BatchMatMul(adjoint_y=True), d.reshaped(q, *grouped, n), k)
+    x = d.reshaped(x, batch, heads, tokens, places)
+    if op.cap:
+        x = d.product(d.tanh(d.product(x, d.real(op.scale / op.cap))), d.real(op.cap))
+    elif op.scale != 1:
+        x = d.product(x, d.real(op.scale))
+    x = d.chosen(seen, x if bias is None else d.sum(x, bias), d.like(x, UNSEEN))
+    weights = d.add(Softmax(), x) if sinks is None else _with_sinks(d, x, d.reshaped(sinks, heads, 1, 1))
+    y = d.reshaped(d.add(BatchMatMul(), d.reshaped(weights, *grouped, places), v), *static(types.outputs[0].shape))
+    return [y] if op.shown is None else [y, x if op.shown is Shown.SCORES else weights]
+
+
+def _seen(d: Draft, op: CachedAttention, columns: int, rows: int, last: int) -> int:
+    """Whether the tokens at places `rows` [batch, 1, tokens, 1] see the places `columns`, up to `last` at most."""
+    seen = d.compared(ComparisonKind.LESS_EQUAL, columns, rows if op.causal else last)
+    if op.window:
+        near = d.compared(ComparisonKind.GREATER, columns, d.difference(rows, d.like(rows, op.window)))
+        seen = d.binary(BinaryKind.LOGICAL_AND, seen, near)
+    return seen
+
+
+def _layouts(d: Draft, op: CachedAttention, blocks: int, rows: int, columns: int, heads: int) -> int:
+    """Whether the blocks of tokens at `rows` [batch, tokens] see those of `columns`: [batch, heads, tokens, places]."""
+    at, across = (d.binary(BinaryKind.DIV, x, d.like(x, op.block)) for x in (rows, columns))
+    seen = d.transposed(d.gathered(d.gathered(blocks, at, 1), across, 3), (1, 0, 2, 3))
+    layouts = d.shape(blocks)[0]
+    if layouts in (1, heads):
+        return seen
+    return d.gathered(seen, d.integers(*(head % layouts for head in range(heads))), 1)
+
+
+def _with_sinks(d: Draft, x: int, sinks: int) -> int:
+    """The softmax of scores beside which there is one for each head that has no value."""
+    largest = d.binary(BinaryKind.MAXIMUM, d.reduced(Reduction.MAX, x, (3,), keep_dims=True), sinks)
+    powers, alone = (d.unary(UnaryKind.EXP, d.difference(each, largest)) for each in (x, sinks))
+    total = d.sum(d.reduced(Reduction.SUM, powers, (3,), keep_dims=True), alone)
+    return d.binary(BinaryKind.DIV, powers, total)
+
+
+def _of_beams(d: Draft, x: int, beams: int, before: int) -> int:
+    """Keys or values [batch, heads, places, n], those `before` [batch, places] the first token from other beams."""
+    batch, heads, places, n = d.shape(x)
+    groups, count, _ = d.shape(beams)
+    own = d.numbers(count, beams, (count, 1))
+    origin = d.chosen(d.reshaped(before, groups, count, places), beams, own)
+    by_place = d.transposed(d.reshaped(x, groups, count, heads, places, n), (0, 3, 1, 2, 4))
+    found = d.gathered(by_place, d.transposed(origin, (0, 2, 1)), 2, 2)
+    return d.reshaped(d.transposed(found, (0, 2, 3, 1, 4)), batch, heads, places, n)
+
+
 # ---- experts
 
 
@@ -163,6 +246,7 @@ def _hadamard(d: Draft, op: HadamardRotation, types: CallTypes, operands: Sequen
 DECOMPOSITIONS = {
     RoPE: (Decomposition(only_float32, _rope),),
     Attention: (Decomposition(_why_no_attention, _attention),),
+    CachedAttention: (Decomposition(_why_no_layouts, _cached_attention),),
     MixtureOfExperts: (Decomposition(always, _experts),),
     HadamardRotation: (Decomposition(always, _hadamard),),
 }

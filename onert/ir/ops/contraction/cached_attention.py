@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import Enum, auto
 
 import numpy as np
 from attrs import frozen
@@ -16,6 +17,18 @@ NO_ROOM = "{} is no place for the first token: not all would be in the cache"
 """The rule for the first place of a sequence."""
 NO_BEAM = "a key comes from beam {}, which does not exist"
 """The rule for beams."""
+
+UNSEEN = float(np.finfo(np.float32).min)
+"""The score of a place that a token does not see."""
+
+
+class Shown(Enum):
+    """What attention returns of its scores [batch, heads, tokens, places] beside its result."""
+
+    SCORES = auto()
+    """The scores, with their limits and bias; `UNSEEN` for places that a token does not see."""
+    WEIGHTS = auto()
+    """Their softmax."""
 
 
 @frozen
@@ -43,6 +56,7 @@ class CachedAttention(Op):
     window: int = 0
     cap: float = 0.0
     block: int = 0
+    shown: Shown | None = None
 
     def infer(
         self,
@@ -55,7 +69,7 @@ class CachedAttention(Op):
         sinks: TensorType | None = None,
         blocks: TensorType | None = None,
         beams: TensorType | None = None,
-    ) -> TensorType:
+    ) -> TensorType | tuple[TensorType, TensorType]:
         for x, name in ((q, "q"), (k, "k"), (v, "v"), (bias, "bias")):
             fits = x is None or (x.dtype is DType.FLOAT32 and x.rank == 4)
             require(fits, f"{name} is {x}, expected f32 of 4 dimensions")
@@ -85,7 +99,8 @@ class CachedAttention(Op):
             require(fits, f"beams are {beams}, expected i32 and {places} places")
             count = shapes.num_elements(beams.shape[:2])
             require(count is None or batch in (count, None), f"beams are {beams}, expected {batch} in all")
-        return q.result((batch, heads, tokens, v.shape[3]))
+        y = q.result((batch, heads, tokens, v.shape[3]))
+        return y if self.shown is None else (y, q.result((batch, heads, tokens, places)))
 
     def _require_blocks(self, blocks: TensorType, places: int | None) -> None:
         require(blocks.dtype is DType.BOOL and blocks.rank == 3, f"blocks are {blocks}, expected bool, rank 3")
@@ -110,10 +125,11 @@ class CachedAttention(Op):
         sinks: Array | None = None,
         blocks: Array | None = None,
         beams: Array | None = None,
-    ) -> Array:
+    ) -> Array | tuple[Array, Array]:
         batch, heads, tokens, _ = q.shape
         places = k.shape[2]
         out = np.empty((batch, heads, tokens, v.shape[3]), np.float32)
+        shown = np.full((batch, heads, tokens, places), UNSEEN if self.shown is Shown.SCORES else 0, np.float32)
         for item in range(batch):
             start = int(first[item])
             require(0 <= start <= places - tokens, NO_ROOM.format(start))
@@ -133,13 +149,16 @@ class CachedAttention(Op):
                 if blocks is not None:
                     layout = blocks[head % len(blocks)]
                     own = seen & layout[rows // self.block, columns // self.block]
+                known = np.where(own, x, np.float32(UNSEEN))
                 x = np.where(own, x, np.float32(-math.inf))
                 sink = -math.inf if sinks is None else float(sinks[head])
                 top = np.maximum(x.max(1, keepdims=True, initial=-math.inf), np.float32(sink))
                 powers = np.exp(x - top)
                 total = powers.sum(1, keepdims=True) + np.exp(np.float32(sink) - top)
-                out[item, head] = (powers / total) @ values[shared, : len(columns)]
-        return out
+                weights = powers / total
+                out[item, head] = weights @ values[shared, : len(columns)]
+                shown[item, head, :, : len(columns)] = known if self.shown is Shown.SCORES else weights
+        return out if self.shown is None else (out, shown)
 
 
 def _of_beams(x: Array, item: int, start: int, beams: Array | None) -> Array:

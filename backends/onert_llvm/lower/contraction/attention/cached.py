@@ -26,6 +26,8 @@ def why_not(op: CachedAttention, types: CallTypes) -> str | None:
     for size in (types.input(0).shape[3], types.input(2).shape[3]):
         if size is None or size % _EVEN or not 0 < size <= _MOST:
             return f"heads have {size} features, expected a multiple of {_EVEN} up to {_MOST}"
+    if op.shown is not None:
+        return "its scores are a result"
     if op.block % _EVEN:
         return f"blocks have {op.block} places, expected a multiple of {_EVEN}"
     return None

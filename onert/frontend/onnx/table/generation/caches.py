@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.frontend.onnx.expression import Expression
-from onert.ir import DType
+from onert.ir import DType, ModelError
 from onert.ir.ops.contraction.cached_attention import CachedAttention
 from onert.ir.ops.data_movement.element_indices import ScatterSlices
-
-_EVEN, _MOST = 16, 512
 
 
 @frozen(eq=False)
@@ -23,27 +21,41 @@ class Given:
     beams: Expression | None = None
 
 
-def native_scale(q: Expression, v: Expression, scale: float | Expression) -> float | None:
-    """The factor of scores of heads [batch, heads, tokens, n], if there is native code for heads of these sizes."""
-    sizes = (q.shape[3], v.shape[3])
-    suits = all(size and not size % _EVEN and size <= _MOST for size in sizes)
-    return None if isinstance(scale, Expression) or not suits else scale
+@frozen(eq=False)
+class Attended:
+    """The results of attention [batch, heads, tokens, n] and what it shows of its scores, if it does."""
+
+    y: Expression
+    shown: Expression | None
 
 
 def attend(
-    op: CachedAttention, q: Expression, caches: tuple[Expression, Expression], first: Expression, given: Given
-) -> Expression:
+    op: CachedAttention,
+    q: Expression,
+    caches: tuple[Expression, Expression],
+    first: Expression,
+    given: Given,
+    scale: float | Expression,
+) -> Attended:
     """Attention of tokens [batch, heads, tokens, n], the first of which are at places `first` of the caches."""
+    heads, own = q.shape[1], caches[0].shape[1]
+    if heads is not None and own is not None and (own < 1 or heads % own):
+        raise ModelError(f"{heads} query heads are not a multiple of {own} key and value heads")
 
     def wide(x: Expression | None) -> int | None:
         return None if x is None else x.cast(DType.FLOAT32).operand
 
+    if isinstance(scale, Expression):
+        scaled, known = q.cast(DType.FLOAT32) * scale.cast(DType.FLOAT32), 1.0
+    else:
+        scaled, known = q, scale
     ends, blocks, beams = (None if x is None else x.operand for x in (given.ends, given.blocks, given.beams))
     rest = [ends, wide(given.bias), wide(given.sinks), blocks, beams]
     while rest and rest[-1] is None:
         rest.pop()
-    operands = (wide(q), *map(wide, caches), first.cast(DType.INT64).operand, *rest)
-    return q.of(q.draft.add(op, *operands)).cast(q.dtype)
+    operands = (wide(scaled), *map(wide, caches), first.cast(DType.INT64).operand, *rest)
+    y, *shown = (q.of(x).cast(q.dtype) for x in q.draft.add_many(evolve(op, scale=known), *operands))
+    return Attended(y, shown[0] if shown else None)
 
 
 def put_rows(cache: Expression, rows: Expression, first: Expression) -> Expression:

@@ -9,9 +9,8 @@ from attrs import evolve, frozen
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
-from onert.frontend.onnx.table.generation.caches import Given, attend, grown, native_scale, put_rows
+from onert.frontend.onnx.table.generation.caches import Given, attend, grown, put_rows
 from onert.frontend.onnx.table.layers.attention import (
-    HeadGroups,
     merge_heads,
     scores,
     softmax,
@@ -21,9 +20,8 @@ from onert.frontend.onnx.table.layers.attention import (
 from onert.frontend.onnx.table.layers.normalization import mean_of
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import DType, ModelError
-from onert.ir.ops.contraction.cached_attention import CachedAttention
+from onert.ir.ops.contraction.cached_attention import CachedAttention, Shown
 from onert.ir.ops.elementwise.unary import UnaryKind
-from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
 from .quantized import OTHERS as QUANTIZED
@@ -241,47 +239,31 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     if past[0] is not None and past[1] is not None:
         size = past[0].size(2).at_least(most)
         k, v = (put_rows(grown(x, size), rows, first) for x, rows in ((past[0], k), (past[1], v)))
-    window, cap = node.integer("local_window_size", -1), node.number("softcap")
-    causal, scale = node.flag("causal", default=True), attention_scale(node, q)
-    known = native_scale(q, v, scale)
-    if known is not None and not node.has(10) and not node.uses_output(3):
-        sinks = optional(node, 11)
-        if sinks is None and node.integer("smooth_softmax") > 0:
-            node.draft.memory.spend(4 * heads, "the scores of heads")
-            sinks = q.like(0).reshape(1).take([0] * heads, 0)
-        op = CachedAttention(known, causal, max(window, 0), cap)
-        y = merge_heads(attend(op, q, (k, v), first, Given(totals, sinks=sinks)))
-        return y.operand, k.operand, v.operand, None
-    columns = k.size(2).arange().unsqueeze(0).unsqueeze(0)
-    rows, seen = places.unsqueeze(2), columns < totals.unsqueeze(1).unsqueeze(1)
-    seen = seen & (columns <= rows) if causal else seen
-    if window > 0:
-        seen = seen & (columns > rows - window)
-    hidden, bias = seen.unsqueeze(1).select(q.like(0), LEAST), optional(node, 10)
-    groups = HeadGroups.of(q, k, bias)
-    raw = scores(groups.split(q), groups.expand_keys(k), scale)
-    raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
-    raw = raw + groups.split(hidden if bias is None else bias + hidden)
-    weights = _with_sink(node, raw, groups)
-    shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
-    y = merge_heads(groups.merge(weights @ groups.expand_keys(v)))
-    return y.operand, k.operand, v.operand, None if shown is None else groups.merge(shown).operand
+    sinks, bias = optional(node, 11), optional(node, 10)
+    if sinks is None and node.integer("smooth_softmax") > 0:
+        node.draft.memory.spend(4 * heads, "the scores of heads")
+        sinks = q.like(0).reshape(1).take([0] * heads, 0)
+    if bias is not None:
+        bias.expect("the attention bias", None, None, None, None)
+        if bias.shape[3] is None or bias.shape[3] != k.shape[2]:
+            bias = bias.take(k.size(2).arange().at_most(bias.size(3) - 1), 3)  # a cache may have more places
+    op = CachedAttention(
+        causal=node.flag("causal", default=True),
+        window=max(node.integer("local_window_size", -1), 0),
+        cap=node.number("softcap"),
+        shown=_SHOWN.get(node.integer("qk_output")) if node.uses_output(3) else None,
+    )
+    found = attend(op, q, (k, v), first, Given(totals, bias, sinks), attention_scale(node, q))
+    shown = None if found.shown is None else found.shown.operand
+    return merge_heads(found.y).operand, k.operand, v.operand, shown
+
+
+_SHOWN = {1: Shown.SCORES, 2: Shown.WEIGHTS}
 
 
 def first_places(totals: Expression, most: Expression, new: Expression) -> Expression:
     """The place of the first new token of each sequence: 0 if the longest one has only new ones."""
     return most.equals(new).select(totals.like(0), totals - new)
-
-
-def _with_sink(node: Node, x: Expression, groups: HeadGroups) -> Expression:
-    """The softmax of scores and an additional score without a key: 0, or a sink score per head."""
-    sink, last = optional(node, 11), x.rank - 1
-    if sink is None and not node.integer("smooth_softmax") > 0:
-        return softmax(x)
-    alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, groups.heads, 1, 1)
-    largest = x.reduce(Reduction.MAX, [last]).at_least(groups.split(alone))
-    powers = (x - largest).unary(UnaryKind.EXP)
-    return powers / (powers.sum(last) + (groups.split(alone) - largest).unary(UnaryKind.EXP))
 
 
 _IMPORTERS: dict[str, Importer] = {

@@ -7,15 +7,15 @@ import numpy as np
 from onert.frontend.onnx.building import ints
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.generation.caches import Given, attend, native_scale, put_rows
-from onert.frontend.onnx.table.layers.attention import HeadGroups, merge_heads, scores, softmax, split_heads
+from onert.frontend.onnx.table.generation.caches import Given, attend, put_rows
+from onert.frontend.onnx.table.layers.attention import merge_heads, split_heads
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import Array, DType, ModelError
-from onert.ir.ops.contraction.cached_attention import CachedAttention
-from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather
+from onert.ir.ops.contraction.cached_attention import CachedAttention, Shown
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
 
 from . import DOMAIN
-from .attention import LEAST, attention_scale, bias_parts, first_places, separate_inputs, sum_of
+from .attention import attention_scale, bias_parts, first_places, separate_inputs, sum_of
 
 
 def _one_token(node: Node) -> tuple[int | None, ...]:
@@ -45,7 +45,7 @@ def _one_token(node: Node) -> tuple[int | None, ...]:
             caches = k.operand, v.operand
     if node.uses_output(3) and last is not None:
         raise ModelError("returns the scores of a cache (output 3), which is not supported")
-    columns, added, scale = k.size(2).arange(), list[Expression](), attention_scale(node, q)
+    columns, added = k.size(2).arange(), list[Expression]()
     mask, bias = optional(node, 3), optional(node, 4)
     if mask is not None:
         mask.expect("the mask", q.shape[0], None if last is not None else k.shape[2])
@@ -56,19 +56,11 @@ def _one_token(node: Node) -> tuple[int | None, ...]:
         if bias.rank != 4:
             raise ModelError(f"the bias of the scores is {bias.type}, expected 4 dimensions")
         added.append(_widened(bias, columns, 3, last))
-    known = native_scale(q, v, scale)
-    if known is not None and not node.uses_output(3):
-        first = (k.size(2) - 1 if last is None else last).broadcast(q.size(0))
-        given = Given(bias=sum_of(added), beams=None if last is None else _beams(node, k))
-        y = attend(CachedAttention(known), q, (k, v), first, given)
-        return merge_heads(y).operand, *caches, None
-    if last is not None:
-        k, v = _of_beams(node, k, last), _of_beams(node, v, last)
-        added.append((columns <= last).select(q.like(0), LEAST))
-    raw = scores(q, k, scale)
-    for each in added:
-        raw = raw + each
-    return merge_heads(softmax(raw) @ v).operand, *caches, raw.operand
+    first = (k.size(2) - 1 if last is None else last).broadcast(q.size(0))
+    given = Given(bias=sum_of(added), beams=None if last is None else _beams(node, k))
+    op = CachedAttention(shown=Shown.SCORES if node.uses_output(3) else None)
+    found = attend(op, q, (k, v), first, given, attention_scale(node, q))
+    return merge_heads(found.y).operand, *caches, None if found.shown is None else found.shown.operand
 
 
 def _appended(node: Node, k: Expression, v: Expression) -> tuple[Expression, Expression, Expression]:
@@ -102,21 +94,6 @@ def _beams(node: Node, x: Expression) -> Expression | None:
     return None if origin is None else origin.cast(DType.INT32)
 
 
-def _of_beams(node: Node, x: Expression, last: Expression) -> Expression:
-    """A cache [batch * beams, heads, places, n] in which each beam has the entries of those that it came from."""
-    origin = _beams(node, x)
-    if origin is None:
-        return x
-    beams, heads, n = origin.known_size(1, "the tensor of beams"), *(x.known_size(at, "a cache") for at in (1, 3))
-    places = x.size(2).arange()
-    own = x.of(ints(x.draft, [beams])).arange().unsqueeze(1)
-    origin = (places < last).select(origin.cast(DType.INT64), own)
-    parts = x.reshape_by(-1, beams, heads, x.size(2), n).transpose(3, 0, 1, 2, 4)
-    op = Gather(2, 2)
-    found = x.of(x.draft.add(op, parts.operand, origin.transpose(2, 0, 1).operand)).transpose(1, 2, 3, 0, 4)
-    return found.reshape_by(x.size(0), heads, x.size(2), n)
-
-
 def _sparse(node: Node) -> tuple[int, int, int]:
     """Attention of each block of tokens to some blocks of keys, which differ by head, up to the token itself.
 
@@ -137,21 +114,10 @@ def _sparse(node: Node) -> tuple[int, int, int]:
         width = 2 * cos.known_size(2, "a table")
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=node.flag("rotary_interleaved")) for x in (q, k))
     k, v = put_rows(past[0], k, first), put_rows(past[1], v, first)
-    mask, scale = _block_mask(node, heads, block), attention_scale(node, q)
-    known = native_scale(q, v, scale)
-    if known is not None and block % 16 == 0:
-        blocks = q.of(q.draft.constant(mask, DType.BOOL))
-        op = CachedAttention(known, block=block)
-        return merge_heads(attend(op, q, (k, v), first, Given(blocks=blocks))).operand, k.operand, v.operand
-    blocks = q.of(q.draft.constant(mask, DType.BOOL))
-    seen = blocks.take(places / block, 1).take(columns / block, 3).transpose(1, 0, 2, 3)
-    seen = seen & (columns <= places.unsqueeze(1).unsqueeze(3))
-    if seen.shape[1] not in (1, heads):
-        node.draft.memory.spend(8 * heads, "the layouts of heads")
-        seen = seen.take([head % (seen.shape[1] or 1) for head in range(heads)], 1)
-    groups, hidden = HeadGroups.of(q, k, seen), seen.select(q.like(0), LEAST)
-    raw = scores(groups.split(q), groups.expand_keys(k), scale) + groups.split(hidden)
-    return merge_heads(groups.merge(softmax(raw) @ groups.expand_keys(v))).operand, k.operand, v.operand
+    blocks = q.of(q.draft.constant(_block_mask(node, heads, block), DType.BOOL))
+    op, given = CachedAttention(block=block), Given(blocks=blocks)
+    found = attend(op, q, (k, v), first, given, attention_scale(node, q))
+    return merge_heads(found.y).operand, k.operand, v.operand
 
 
 def _block_mask(node: Node, heads: int, block: int) -> Array:
