@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from onert.ir import Package, Subgraphs
+from onert.ir import ModelError, Package, Subgraphs
 from onert.ir.content import Content, InMemory, Models, Source
 from onert.ir.value import Value
 
@@ -17,8 +17,21 @@ if TYPE_CHECKING:
 
 GROUP = "onert.frontends"
 """The entry point group of formats from other packages."""
+InputShapes = Mapping[int | str, Sequence[int | None]]
+"""Shapes of a model's inputs by name or number; None is an open size."""
 HEAD = 16
 """The number of leading bytes that are passed to `recognize`."""
+
+
+class UnknownRankError(ModelError):
+    """An operator is given a tensor whose rank depends on the shapes of the model's inputs."""
+
+
+def ranks_are_missing(error: BaseException | None) -> bool:
+    """Whether a model could not be read because a rank is unknown."""
+    while error is not None and not isinstance(error, UnknownRankError):
+        error = error.__cause__
+    return error is not None
 
 
 def _never(source: Source, path: Path | None) -> Package | None:
@@ -34,7 +47,8 @@ class Format(Value):
     `load` gets the whole content (empty for a directory) and the path; it raises ModelError. The content is in private
     memory that nothing else can modify. `unread` returns the same package for content that is known to be well-formed,
     parsing it only on demand; None if it cannot. `reader` names the module that `load` imports, if any, so that it can
-    be imported while the file is read.
+    be imported while the file is read. `load_of_ranks` reads a model of which `load` says, by an UnknownRankError, that
+    ranks depend on the shapes of its inputs; it is given these by name or number.
     """
 
     name: str
@@ -42,6 +56,7 @@ class Format(Value):
     load: Callable[[Data, Path | None], Package]
     unread: Callable[[Source, Path | None], Package | None] = _never
     reader: str = ""
+    load_of_ranks: Callable[[Data, Path | None, InputShapes], Package] | None = None
 
 
 def single_model_format(
@@ -50,11 +65,12 @@ def single_model_format(
     read: Callable[[Data, Path | None], tuple[Subgraphs, bool]],
     self_contained: Callable[[Path | None], bool] = lambda path: True,
     reader: str = "",
+    read_of_ranks: Callable[[Data, Path | None, InputShapes], Subgraphs] | None = None,
 ) -> Format:
     """A format whose files hold one model. `read` returns it, and whether the content alone determines it.
 
     `self_contained` says whether the content alone determines the model for every file at a path; then parsing can be
-    deferred.
+    deferred. `read_of_ranks` returns the model whose ranks follow from shapes of inputs.
     """
 
     def load(data: Data, path: Path | None) -> Package:
@@ -64,7 +80,11 @@ def single_model_format(
     def unread(source: Source, path: Path | None) -> Package | None:
         return package_of(Content(source, lambda data: load(data, path).models), path) if self_contained(path) else None
 
-    return Format(name, recognize, load, unread, reader)
+    def load_of_ranks(data: Data, path: Path | None, input_shapes: InputShapes) -> Package:
+        assert read_of_ranks is not None
+        return package_of((read_of_ranks(data, path, input_shapes),), path)
+
+    return Format(name, recognize, load, unread, reader, load_of_ranks if read_of_ranks is not None else None)
 
 
 def package_of(models: Models | Content, path: Path | None) -> Package:

@@ -12,7 +12,7 @@ from onert.ir.content import InMemory, Source
 from onert.ir.process import imports
 
 from .files import is_directory, open_file, reason
-from .format import HEAD, Format
+from .format import HEAD, Format, InputShapes, ranks_are_missing
 
 OWN = (
     "onert.frontend.tflite",
@@ -53,10 +53,13 @@ def _unknown(package: Package) -> bool:
     return False
 
 
-def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> Package:
+def load(
+    source: Path | bytes, known: Callable[[Package], bool] = _unknown, input_shapes: InputShapes | None = None
+) -> Package:
     """Load a model or package. Raises ModelError with the file's name if it is missing, unrecognised or malformed.
 
-    A package that is `known` to be well-formed is parsed only when its content is accessed.
+    A package that is `known` to be well-formed is parsed only when its content is accessed. `input_shapes` decide ranks
+    that the model leaves open.
     """
     path = source if isinstance(source, Path) else None
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
@@ -66,7 +69,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
         format_, refusals = _format_of(head, path)
         if format_ is not None:
             unread = format_.unread(content, path)
-            package = unread if unread is not None and known(unread) else _read(format_, content, path)
+            package = unread if unread is not None and known(unread) else _read(format_, content, path, input_shapes)
             return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
@@ -83,11 +86,16 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     raise ModelError("; ".join((sentence, *refusals)))
 
 
-def _read(format_: Format, content: Source, path: Path | None) -> Package:
+def _read(format_: Format, content: Source, path: Path | None, input_shapes: InputShapes | None) -> Package:
     """Read the package; its bytes are read while another thread imports the reader."""
     if format_.reader:
         imports.begin(format_.reader)
-    return format_.load(content.data, path)
+    try:
+        return format_.load(content.data, path)
+    except ModelError as error:
+        if not input_shapes or format_.load_of_ranks is None or not ranks_are_missing(error):
+            raise
+    return format_.load_of_ranks(content.data, path, input_shapes)
 
 
 def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from onert.backend import Program
 from onert.backend.holders import GC_PAUSED
 from onert.backend.registry import load_backends
 from onert.compiler import Options
+from onert.frontend.format import InputShapes
 from onert.ir import CompileError, ModelError, Package
 from onert.ir.content import Content
 from onert.ir.process import imports
@@ -42,16 +43,17 @@ class Origin(ByIdentity):
         return self.specialized(shapes)
 
 
-def load(source: Source) -> Package:
+def load(source: Source, input_shapes: InputShapes | None = None) -> Package:
     """Read a model: a file (.tflite, .circle, .onnx, .ort, .tnnproto, .flow, .litertlm, .task), an nnpackage, or bytes.
 
-    An nnpackage is a directory or a zip archive. Raises ModelError if the file is malformed or breaks a rule of its
+    An nnpackage is a directory or a zip archive. `input_shapes`, by name or number, decide ranks in an ONNX model whose
+    inputs declare none; `compile` fixes sizes. Raises ModelError if the file is malformed or breaks a rule of its
     format, or if a package's configuration sets an option that only the user may set.
     """
     content = _content(source)
     hold = GC_PAUSED.hold()
     with hold.ended(), hold.ended(), hold:
-        package = frontend.load(content, compiler.is_cached)
+        package = frontend.load(content, compiler.is_cached, input_shapes)
         _check_config(package, content)
         compiler.expect(package)
     return package

@@ -90,7 +90,7 @@ def prepare_onert(
         return program, execution, time.perf_counter() - start
 
     start = time.perf_counter()
-    package = onert.load(path)
+    package = onert.load(path, given)
     loading = time.perf_counter() - start
     taken = known.get(path)
     made = compiled_with(package, None, given, compiled) if taken is None else compiled(taken)

@@ -94,7 +94,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
 CALLED = {
     name: f"--{name}"
     for name in ("api", "cpu", "entry", "features", "name", "overlap", "precision", "relocation", "target")
-} | {"threads": "--num_threads"}
+} | {"threads": "--num_threads", "input_shapes": "--shape"}
 """Command-line names of the library's options."""
 
 
@@ -135,8 +135,9 @@ def _bundle(options: argparse.Namespace) -> Files:
     twice = next((name for name in entries if entries.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"--entry names {twice!r} twice, expected distinct names")
-    packages = [onert.load(model) for model in models]
-    given = shapes(options.shape, "--shape") | glow_options.shapes(options, packages[0])
+    given = shapes(options.shape, "--shape")
+    packages = [onert.load(model, given) for model in models]
+    given |= glow_options.shapes(options, packages[0])
     source: onert.Package | dict[str, onert.Package] = packages[0]
     if len(packages) > 1:
         source = dict(zip(entries or _entries(models), packages, strict=True))

@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> None:
 def _loaded(options: argparse.Namespace, path: Path) -> Package:
     """The model. With --random-weights, a TNN structure with random weights."""
     if options.random_weights is None:
-        return frontend.load(path)
+        return frontend.load(path, input_shapes=_choices(options).get("input_shapes"))
     found: Package = imports.module("onert.frontend.tnn").load(path, random_weights=options.random_weights)
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.frontend.format import UnknownRankError
 from onert.ir import DType, ModelError, Shape, TensorType
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
@@ -17,7 +18,6 @@ from onert.ir.ops.elementwise.convert import Bitcast, Cast
 from onert.ir.shape import normalize_axis
 
 from .draft import Draft
-from .messages import UnknownRankError
 
 Entry = int | None
 

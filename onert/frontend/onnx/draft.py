@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from onert.frontend.format import UnknownRankError
 from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, RuleError, TensorType
 from onert.ir.analysis.evaluate import evaluate
 from onert.ir.analysis.inference import infer, shapes_ok
@@ -20,7 +21,6 @@ from onert.ir.shape import num_elements
 from onert.ir.types import CallTypes
 
 from .known_values import Known, derive, of_constant
-from .messages import UnknownRankError
 
 _FOLDED = 1 << 16
 """The number of elements up to which a folded constant may be larger than its operands."""

@@ -12,8 +12,10 @@ from typing import TypeVar
 from attrs import field, frozen
 
 from onert.frontend.flatbuffer import Data
-from onert.ir import DType, ModelError
+from onert.frontend.format import InputShapes
+from onert.ir import DType, ModelError, Shape
 from onert.ir.process.budget import MAX_CALL_DEPTH
+from onert.ir.shape import MAX_RANK
 from onert.ir.value import ByIdentity
 
 from .element_types import element_type
@@ -22,10 +24,6 @@ from .wire import Message
 T = TypeVar("T")
 Dimension = int | str | None
 """A size, the name of an unknown one, or None."""
-
-
-class UnknownRankError(ModelError):
-    """An operator is given a tensor whose rank depends on the shapes of the model's inputs."""
 
 
 @frozen(eq=False)
@@ -77,6 +75,30 @@ class ValueDeclaration(ByIdentity):
 
     name: str
     type: ValueType | None
+
+    @property
+    def decides_ranks(self) -> bool:
+        """Whether it has no declared rank, or is a vector of integers of any length, which may be a shape."""
+        type_ = self.type
+        if type_ is None or type_.kind != "tensor":
+            return False
+        vector = type_.dtype in (DType.INT32, DType.INT64) and type_.shape is not None and len(type_.shape) == 1
+        return type_.shape is None or (vector and not isinstance(type_.shape[0], int))
+
+
+def ranks(inputs: Sequence[ValueDeclaration], shapes: InputShapes) -> dict[int | str, Shape]:
+    """The ranks of inputs that declare none, by name, and the lengths of short vectors of integers, maybe shapes.
+
+    Shapes are known by name or number. Other sizes are left open.
+    """
+    found: dict[int | str, Shape] = {}
+    for at, end in enumerate(inputs):
+        shape = shapes.get(end.name, shapes.get(at))
+        if end.decides_ranks and shape is not None:
+            is_vector = end.type is not None and end.type.shape is not None
+            short = is_vector and len(shape) == 1 and (shape[0] or 0) <= MAX_RANK
+            found[end.name] = tuple(shape) if short else (None,) * len(shape)
+    return found
 
 
 class Kind(IntEnum):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
+from onert.frontend.format import InputShapes, ranks_are_missing
 from onert.ir import Array, DType, ModelError, Shape, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.sequences import VARIANT
@@ -14,7 +15,7 @@ from onert.ir.process.budget import Budget
 from .draft import Draft
 from .elements import Storage
 from .graph import Context, Scope, own_results
-from .messages import Columns, Graph, Model, Node, ValueDeclaration, columns, read_model
+from .messages import Columns, Model, Node, ValueDeclaration, columns, ranks, read_model
 from .node import NEWEST
 from .runtime_values import operand_of, value_of
 from .table import importer
@@ -30,11 +31,12 @@ def read_package(
     content: Data,
     path: Path | None,
     initializers: Mapping[str, Array] | None = None,
-    shapes: Mapping[str, Shape] | None = None,
+    shapes: InputShapes | None = None,
 ) -> tuple[Subgraphs, bool]:
     """The model in a file's content, and whether the content alone determines it (no elements are in other files).
 
-    `initializers` replace the graph's initializers of the same names, and `shapes` the declared shapes of inputs.
+    `initializers` replace the graph's initializers of the same names, and `shapes` of inputs, by name or number,
+    decide ranks.
     """
     steps = budget(len(content))
     model = read_model(Message(content, steps))
@@ -48,7 +50,7 @@ def storage_of(content: Data, path: Path | None, initializers: Mapping[str, Arra
     return Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"), initializers or {})
 
 
-def convert(model: Model, storage: Storage, steps: Budget, shapes: Mapping[str, Shape]) -> Subgraphs:
+def convert(model: Model, storage: Storage, steps: Budget, shapes: InputShapes) -> Subgraphs:
     """The IR of a model. Raises ModelError with the node's place if it breaks a rule."""
     if model.ir_version not in _IR_VERSIONS:
         raise ModelError(f"the IR version is {model.ir_version}, expected 1 to {_IR_VERSIONS[-1]}")
@@ -65,12 +67,21 @@ def convert(model: Model, storage: Storage, steps: Budget, shapes: Mapping[str, 
     unknown = sorted(set(storage.initializers) - {tensor.name for tensor in model.graph.initializers})
     if unknown:
         raise ModelError(f"there is no initializer {', '.join(map(repr, unknown))}")
-    inputs = _inputs(model.graph, scope, shapes)
-    names = [declared.name for declared in model.graph.outputs]
-    values = scope.read_nodes(model.graph.nodes, names)
+    declared = {each.name: each for each in model.graph.inputs}
+    inputs = [each for name, each in declared.items() if name not in scope.names]  # initializers may be listed too
+    known = ranks(inputs, shapes)
+    _add_inputs(inputs, columns(model.graph.nodes), scope, known)
+    names = [each.name for each in model.graph.outputs]
+    try:
+        values = scope.read_nodes(model.graph.nodes, names)
+    except ModelError as error:
+        asked = ", ".join(repr(each.name) for each in inputs if each.decides_ranks and each.name not in known)
+        if not asked or not ranks_are_missing(error):
+            raise
+        raise ModelError(f"{error}; ranks depend on the shape of {asked}, which input_shapes can give") from error
     outputs = own_results(draft, [operand_of(draft, value) for value in values], names)
     context.subgraphs[0] = draft.subgraph(outputs)
-    signature = Signature(SIGNATURE, 0, _named(inputs, draft.inputs), _named(names, outputs))
+    signature = Signature(SIGNATURE, 0, _named([each.name for each in inputs], draft.inputs), _named(names, outputs))
     graphs = tuple(g for g in context.subgraphs if g is not None)
     return infer_model(Subgraphs(graphs, (signature,), model.description, tuple(context.notes)), budget=steps)
 
@@ -79,18 +90,15 @@ def _named(names: Sequence[str], operands: Sequence[int]) -> tuple[SignatureTens
     return tuple(SignatureTensor(name, operand) for name, operand in zip(names, operands, strict=True))
 
 
-def _inputs(graph: Graph, scope: Scope, shapes: Mapping[str, Shape]) -> list[str]:
-    """Create the inputs, and return their names: those of the graph's inputs that have no initializer."""
-    found, maps = [], columns(graph.nodes)
-    for declared in graph.inputs:
-        if declared.name in scope.names:
-            continue  # before IR version 4, all initializers are listed as inputs
+def _add_inputs(
+    inputs: Sequence[ValueDeclaration], maps: Mapping[str, Columns], scope: Scope, known: Mapping[int | str, Shape]
+) -> None:
+    """Create the inputs, with the known shapes instead of the declared ones."""
+    for declared in inputs:
         type_ = _input_type(declared, maps.get(declared.name))
-        shape = shapes.get(declared.name)
+        shape = known.get(declared.name)
         operand = scope.draft.input(type_ if shape is None else type_.with_shape(shape), declared.name)
         scope.bind(declared.name, operand if declared.type is None else value_of(operand, declared.type))
-        found.append(declared.name)
-    return found
 
 
 def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorType:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
-from onert.frontend.format import HEAD, package_of, single_model_format
-from onert.ir import Array, ModelError, Package, Shape, Subgraphs
+from onert.frontend.format import HEAD, InputShapes, package_of, single_model_format
+from onert.ir import Array, ModelError, Package, Subgraphs
 from onert.ir.process import imports
 
 from .ort.ort_format import recognize as recognize_ort
@@ -36,8 +36,15 @@ def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     return found
 
 
-def given(source: Path | bytes, initializers: Mapping[str, Array], shapes: Mapping[str, Shape]) -> Package:
-    """The model with some of the graph's initializers and of the declared shapes of inputs replaced, by name.
+def _read_of_ranks(data: Data, path: Path | None, input_shapes: InputShapes) -> Subgraphs:
+    found: tuple[Subgraphs, bool] = imports.module("onert.frontend.onnx.model").read_package(
+        data, path, shapes=input_shapes
+    )
+    return found[0]
+
+
+def given(source: Path | bytes, initializers: Mapping[str, Array], shapes: InputShapes) -> Package:
+    """The model with some of the graph's initializers replaced, by name, and the ranks that shapes of inputs decide.
 
     Raises ModelError if it has no initializer of a name, or one of another type or shape.
     """
@@ -53,6 +60,6 @@ def given(source: Path | bytes, initializers: Mapping[str, Array], shapes: Mappi
     return package_of((model,), path)
 
 
-FORMAT = single_model_format("onnx", recognize, _read)
+FORMAT = single_model_format("onnx", recognize, _read, read_of_ranks=_read_of_ranks)
 """A model with a path may store its weights in other files. Its content is then never known to be well-formed, because
 it alone does not determine the model; so it is read each time."""

@@ -154,6 +154,16 @@ def _entry(entries: Mapping[str, str], key: str) -> str:
     return entries[key]
 
 
+def session_options(given: object) -> SessionOptions:
+    """A session's options, or the default ones for None. Raises ArgumentError if they are of another class."""
+    if given is None:
+        return SessionOptions()
+    if not isinstance(given, SessionOptions):
+        kind = type(given)
+        raise ArgumentError(f"sess_options is a {kind.__module__}.{kind.__name__}, expected onert.SessionOptions")
+    return given
+
+
 def noted(providers: Sequence[Any] | None) -> None:
     """Issue an OnertWarning if providers are named but the CPU's is not among them."""
     names = [p[0] if isinstance(p, tuple) else p for p in providers or ()]

@@ -16,17 +16,18 @@ from onert import compiler
 from onert.backend.program import Program
 from onert.backend.registry import load_backends
 from onert.exec import Execution
+from onert.frontend.format import ranks_are_missing
 from onert.frontend.onnx.declarations import Declarations, read_declarations
-from onert.frontend.onnx.messages import ValueDeclaration, ValueType
+from onert.frontend.onnx.messages import ValueDeclaration, ValueType, ranks
 from onert.ir import Array, DType, OnertError, Package
 from onert.ir.process.imports import module
 from onert.runtime.errors import ArgumentError, RunError
 
 from . import errors
 from .binding import IOBinding
-from .choices import PROVIDER, RunOptions, SessionOptions, noted
+from .choices import PROVIDER, RunOptions, SessionOptions, noted, session_options
 from .errors import FailedRun, InvalidArgument
-from .reading import MOST_RANKS, loaded, place, ranks_are_missing, shapes_of
+from .reading import MOST_RANKS, loaded, place
 from .seeds import seeded
 from .values import ModelMetadata, NodeArg, OrtValue, encoded, given, maps, node_argument, row, taken
 
@@ -57,7 +58,7 @@ class InferenceSession:
         **more: Any,
     ) -> None:
         noted(providers)
-        self._choices = SessionOptions() if sess_options is None else sess_options
+        self._choices = session_options(sess_options)
         self._lock = Lock()
         self._idle: list[Execution] = []
         self._threads: Executor | None = None
@@ -76,7 +77,7 @@ class InferenceSession:
             package, self._declared = loaded(source, self._choices, {})
         except errors.InvalidGraph as error:
             self._source, self._by_ranks, self._declared = source, {}, read_declarations(source)
-            if not ranks_are_missing(error, self._declared):
+            if not ranks_are_missing(error) or not any(end.decides_ranks for end in self._ends().inputs):
                 raise
         shapes = self._fixed()
         self._options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
@@ -105,7 +106,7 @@ class InferenceSession:
         sessions = self._by_ranks
         if sessions is None:
             return self
-        shapes = shapes_of(self._interface.inputs, feed)
+        shapes = ranks(self._interface.inputs, {name: array.shape for name, array in feed.items() if array is not None})
         key = tuple(shapes.items())
         found = sessions.get(key)
         if found is None:

@@ -13,7 +13,7 @@ from .placing import Fit
 from .suffixes import IMAGES, PIPED, SOUNDS, TEXTS, VIDEOS
 
 if TYPE_CHECKING:
-    from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
+    from .arrays import archive, archive_shapes, hdf5_shapes, random, raw, write_hdf5
     from .files import from_file, stream
     from .images import image, plane_of
     from .sounds import sound, takes_sound
@@ -34,6 +34,7 @@ __all__ = [
     "Stream",
     "apart",
     "archive",
+    "archive_shapes",
     "batches",
     "feed",
     "from_file",
@@ -55,7 +56,9 @@ __all__ = [
 __getattr__ = later(
     __name__,
     {
-        **dict.fromkeys(("archive", "hdf5_shapes", "random", "raw", "write_hdf5"), "onert.tools.inputs.arrays"),
+        **dict.fromkeys(
+            ("archive", "archive_shapes", "hdf5_shapes", "random", "raw", "write_hdf5"), "onert.tools.inputs.arrays"
+        ),
         **dict.fromkeys(("from_file", "stream"), "onert.tools.inputs.files"),
         **dict.fromkeys(("image", "plane_of"), "onert.tools.inputs.images"),
         **dict.fromkeys(("sound", "takes_sound"), "onert.tools.inputs.sounds"),

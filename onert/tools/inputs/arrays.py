@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -77,12 +78,7 @@ def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
         return [numpy_file(path)]
     if suffix in (".h5", ".hdf5"):
         return hdf5(path, len(infos))
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-    except _UNREADABLE as error:
-        raise ExecutionError(f"{path} cannot be read as .npz: {error}") from error
-    arrays = []
+    found, arrays = _arrays(path), []
     for i, info in enumerate(infos):
         name = next((n for n in (info.name, *info.other_names, str(i), f"in{i}", f"arr_{i}") if n in found), None)
         if name is None:
@@ -91,6 +87,31 @@ def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
             )
         arrays.append(found[name])
     return arrays
+
+
+def archive_shapes(path: Path) -> dict[int | str, tuple[int, ...]]:
+    """The shapes of the arrays that `archive` reads, by name or position."""
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return {0: numpy_file(path).shape}
+    if suffix in (".h5", ".hdf5"):
+        return hdf5_shapes(path)
+    found = dict[int | str, tuple[int, ...]]()
+    for name, array in _arrays(path).items():
+        found[name] = array.shape
+        position = re.fullmatch(r"(?:in|arr_)?(\d{1,3})", name)
+        if position is not None:
+            found[int(position[1])] = array.shape
+    return found
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a .npz file by name."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except _UNREADABLE as error:
+        raise ExecutionError(f"{path} cannot be read as .npz: {error}") from error
 
 
 def hdf5(path: Path, count: int) -> list[Array]:

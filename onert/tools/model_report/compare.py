@@ -37,7 +37,7 @@ def other(text: str, first: Side) -> Side:
     Raises UsageError for unknown options or invalid values, and ModelError for a file that is not a model."""
     path = Path(text)
     if path.exists() or "=" not in text:
-        return Side(path, frontend.load(path), first.options)
+        return Side(path, frontend.load(path, input_shapes=first.options.input_shapes), first.options)
     return Side(first.path, first.package, first.options.choose(**_chosen(text)))
 
 

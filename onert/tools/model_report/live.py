@@ -81,7 +81,8 @@ def _state(path: Path) -> list[tuple[str, int, int]]:
 
 
 def _again(side: Side, chosen: dict[str, Any]) -> Side:
-    return evolve(side, package=frontend.load(side.path), options=side.options.choose(**chosen))
+    package = frontend.load(side.path, input_shapes=side.options.input_shapes)
+    return evolve(side, package=package, options=side.options.choose(**chosen))
 
 
 def _read(asked: object) -> tuple[dict[str, Any], bool]:

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import onert
 from onert.backend import Program
 from onert.compiler import Options
-from onert.ir import BackendError
+from onert.frontend.format import InputShapes, ranks_are_missing
+from onert.ir import BackendError, ModelError
 from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.arguments import CODEGEN, backend_names, shapes, wants_h5
@@ -24,11 +25,21 @@ T = TypeVar("T")
 def loaded(options: argparse.Namespace) -> onert.Package:
     """The model. With --random-weights, a TNN structure with random weights."""
     if options.random_weights is None:
-        return onert.load(options.model)
+        return _of_ranks(options, choices(options)["input_shapes"])
     found: onert.Package = imports.module("onert.frontend.tnn").load(
         options.model, random_weights=options.random_weights
     )
     return found
+
+
+def _of_ranks(options: argparse.Namespace, given: InputShapes) -> onert.Package:
+    """The model. Ranks that it leaves open are those of the given shapes, or of the arrays of --load."""
+    try:
+        return onert.load(options.model, given)
+    except ModelError as error:
+        if given or options.load is None or not ranks_are_missing(error):
+            raise
+    return onert.load(options.model, inputs.archive_shapes(options.load))
 
 
 def generated(options: argparse.Namespace, package: onert.Package) -> str:

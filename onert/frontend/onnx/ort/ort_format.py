@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data, identifier
-from onert.frontend.format import single_model_format
+from onert.frontend.format import InputShapes, single_model_format
 from onert.ir import Subgraphs
 from onert.ir.process import imports
 
@@ -21,4 +21,9 @@ def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     return imports.module("onert.frontend.onnx.ort.ort_model").read_ort_package(data), True
 
 
-FORMAT = single_model_format("ort", recognize, _read)
+def _read_of_ranks(data: Data, path: Path | None, input_shapes: InputShapes) -> Subgraphs:
+    found: Subgraphs = imports.module("onert.frontend.onnx.ort.ort_model").read_ort_package(data, shapes=input_shapes)
+    return found
+
+
+FORMAT = single_model_format("ort", recognize, _read, read_of_ranks=_read_of_ranks)
