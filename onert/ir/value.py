@@ -1,8 +1,9 @@
-"""Methods shared by attrs classes, written once instead of generated for each class."""
+"""Methods shared by attrs classes, written once instead of generated for each class, and by enumerations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -49,6 +50,13 @@ class ByIdentity:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         _give(cls, ("__repr__",))
+
+
+class NamedKind(Enum):
+    """A base of enumerations whose values have functions, which may not be pickled: members are pickled by name."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Callable[..., Any], tuple[Any, str]]:
+        return getattr, (type(self), self.name)
 
 
 def _give(cls: type[Any], names: Iterable[str]) -> None:

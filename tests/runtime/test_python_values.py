@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import fields
+from cases import all_cases
 from shared_material import REPOSITORY
 
 import onert
@@ -54,6 +55,11 @@ def test_packages_can_be_pickled_and_hashed(source: Path) -> None:
     again = pickle.loads(pickle.dumps(package))
     assert again == package
     assert len({package, again, onert.load(source)}) == 1
+
+
+def test_operations_can_be_pickled() -> None:
+    for case in all_cases():
+        assert pickle.loads(pickle.dumps(case.op)) == case.op, case.name
 
 
 def test_a_program_is_pickled_as_its_package_and_options() -> None:

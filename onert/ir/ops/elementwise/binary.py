@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from onert.ir.ops.arithmetic import binary_quantized as exact
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.quant import dequantize, quantize
 from onert.ir.types import CallTypes, TensorType
-from onert.ir.value import Value
+from onert.ir.value import NamedKind, Value
 
 
 @frozen
@@ -87,7 +86,7 @@ def _shift(left: bool) -> Callable[[Array, Array], Any]:
     return apply
 
 
-class BinaryKind(Enum):
+class BinaryKind(NamedKind):
     """The functions, named after TFLite's operators."""
 
     ADD = Pair(np.add, complex=True)

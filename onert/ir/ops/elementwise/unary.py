@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from onert.ir.ops.arithmetic import unary_int16 as int16
 from onert.ir.ops.arithmetic import unary_quantized as exact
 from onert.ir.ops.arithmetic.activation import bounded
 from onert.ir.types import CallTypes, TensorType
-from onert.ir.value import Value
+from onert.ir.value import NamedKind, Value
 
 
 @frozen
@@ -75,7 +74,7 @@ def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
     return apply
 
 
-class UnaryKind(Enum):
+class UnaryKind(NamedKind):
     """The functions, named after TFLite's operators, otherwise ONNX's, otherwise C's functions."""
 
     ABS = Scalar(np.abs, integers=True)
