@@ -18,6 +18,8 @@ from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
@@ -130,6 +132,26 @@ def _conv(
 )
 def test_arithmetic_that_no_weights_express_is_not_folded(graph: Subgraph) -> None:
     assert fold_scales(graph) is graph
+
+
+def _turned(constant: Array, kind: BinaryKind = MUL, activation: Activation = Activation.NONE) -> Subgraph:
+    """A layer whose results are split into heads, turned, and then multiplied."""
+    b = Builder()
+    x, weight = b.input(TensorType(DType.FLOAT32, (5, 3))), b.constant(_draw(8, 3))
+    heads = b.add(Reshape((5, 2, 4)), b.add(FullyConnected(), x, weight, b.constant(_draw(8))))
+    turned = b.add(Transpose(), heads, b.constant(np.array([1, 0, 2], np.int32)))
+    return b.subgraph([b.add(Binary(kind, activation), turned, b.constant(constant))])
+
+
+@pytest.mark.parametrize("kind", [MUL, ADD, SUB, DIV])
+def test_a_number_after_results_were_moved_is_folded(kind: BinaryKind) -> None:
+    after = _folded(_turned(_draw(1), kind))
+    assert [type(o.op) for o in after.operations] == [FullyConnected, Reshape, Transpose]
+
+
+def test_a_vector_or_an_activation_after_results_were_moved_is_not_folded() -> None:
+    for graph in (_turned(_draw(4)), _turned(_draw(1), MUL, Activation.RELU)):
+        assert fold_scales(graph) is graph
 
 
 def test_a_factor_before_a_layer_with_zero_padding_is_folded() -> None:

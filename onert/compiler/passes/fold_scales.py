@@ -19,9 +19,12 @@ from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.process.derived_arrays import derived
+from onert.ir.shape import num_elements
 from onert.ir.value import Value
 
 
@@ -56,6 +59,11 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
 
         a = Conv2D(x, w); b = Binary.MUL(a, c); y = Binary.ADD(b, d)   -->   y = Conv2D(x, w * c, d)
         a = Binary.MUL(x, c); y = FullyConnected(a, w)                 -->   y = FullyConnected(x, w * c)
+
+    A single number is also folded into a layer whose results are moved first.
+
+        a = FullyConnected(x, w); b = Transpose(a, [1, 0]); y = Binary.MUL(b, 2)   -->   a = FullyConnected(x, w * 2)
+                                                                                         y = Transpose(a, [1, 0])
     """
     while True:
         edit, touched = Edit(subgraph), set[int]()
@@ -119,17 +127,20 @@ def _vector(subgraph: Subgraph, operand: int | None, tensor: int, count: int) ->
 def _fold_into_producer(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
     """Fold a sum or product into the layer whose only reader it is. Returns the operations that were changed."""
     subgraph, result = edit.subgraph, operation.outputs[0]
-    user = only_user(subgraph, result)
+    moved, user = _moved(subgraph, result)
     if user is None or user in touched or operation.op.attributes["activation"] is not Activation.NONE:
         return set()
     follower, found = subgraph.operations[user], _weights(subgraph, operation)
     if found is None or not isinstance(follower.op, Binary) or _is_rounded(subgraph, follower.outputs[0]):
         return set()
-    if subgraph.type(follower.outputs[0]) != subgraph.type(result):
+    if subgraph.type(follower.outputs[0]) != subgraph.type(moved):
         return set()
     layer, (weight, bias) = _LAYERS[type(operation.op)], found
-    first = follower.inputs[0] == result
-    vector = _vector(subgraph, follower.inputs[1 if first else 0], result, weight.shape[layer.outputs])
+    first = follower.inputs[0] == moved
+    other = follower.inputs[1 if first else 0]
+    if moved != result and (other is None or num_elements(subgraph.type(other).shape) != 1):
+        return set()
+    vector = _vector(subgraph, other, moved, weight.shape[layer.outputs])
     scale = None if vector is None else _scaled(follower.op.kind, vector, first)
     if scale is None or _is_exact(subgraph, operation):  # a look at all weights, so it comes last
         return set()
@@ -139,7 +150,23 @@ def _fold_into_producer(edit: Edit, at: int, operation: Operation, touched: set[
     new_bias = bias if bias is None or factor is None else bias * factor
     new_bias = new_bias if summand is None else summand if new_bias is None else new_bias + summand
     factors = None if factor is None else factor.reshape(shape)
-    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, factors, new_bias)
+    if moved == result:
+        return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, factors, new_bias)
+    if follower.op.activation is not Activation.NONE:
+        return set()
+    changed = _replaced(edit, at, user, operation, Activation.NONE, operation.outputs, factors, new_bias)
+    if changed:
+        edit.redirect(follower.outputs[0], moved)
+    return changed
+
+
+def _moved(subgraph: Subgraph, operand: int) -> tuple[int, int | None]:
+    """A result after the reshapes and transposes each of which alone reads the one before, and its only reader."""
+    user = only_user(subgraph, operand)
+    while user is not None and isinstance(subgraph.operations[user].op, Reshape | Transpose):
+        (operand,) = subgraph.operations[user].outputs
+        user = only_user(subgraph, operand)
+    return operand, user
 
 
 Scale = tuple[Array | None, Array | None]
