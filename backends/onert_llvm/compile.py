@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.reduction.reduce import Reduce
@@ -116,7 +118,8 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
 
 
 def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
-    """The rule for a group: its first operation's, unless it is a sum of bytes, or a function of a single byte."""
+    """The rule for a group: its first operation's, unless it is a sum of bytes, a function of a single byte, or an
+    attention that reads through transposes."""
     first, last = (subgraph.operations[operations[i]] for i in (0, -1))
     if isinstance(first.op, Cast) and isinstance(last.op, Reduce):
         return integer_rules.WIDENED
@@ -124,6 +127,8 @@ def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
         tabulates: bool = imports.module("onert_llvm.lower.elementwise.byte_chains").tabulates(subgraph, operations)
         if tabulates:
             return integer_rules.CHAIN
+    if isinstance(first.op, Transpose) and len(operations) > 1:
+        first = next(o for o in map(subgraph.operations.__getitem__, operations) if isinstance(o.op, BatchMatMul))
     return rule(first.op, subgraph.types(first))
 
 

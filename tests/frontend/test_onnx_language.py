@@ -47,7 +47,8 @@ def test_an_operator_of_onnx_runtime_is_refused_with_one_sentence(rule: str) -> 
     ("count", "beam", "features", "sentence"),
     [
         (8, 0, 4, "index 8 is outside of dimension 0 of 8"),
-        (5, 2, 4, "index 2 is outside of dimension 2 of 2"),
+        (5, 2, 4, "a key comes from beam 2, which does not exist"),
+        (5, 2, 520, "index 2 is outside of dimension 2 of 2"),
         (8, 0, 16, "index 8 is outside of dimension 0 of 8"),
         (5, 2, 16, "a key comes from beam 2, which does not exist"),
         (5, -1, 16, "a key comes from beam -1, which does not exist"),

@@ -9,8 +9,10 @@ from onert.backend import Sequence, Settings
 from onert.ir import Array, DType, Subgraph, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
+from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.target.isa import Isa, runnable
 
 from .natively import BACKEND, assert_close, check, evaluated, natively
@@ -54,6 +56,10 @@ SHAPES = {
     "many rows": ((2, 50, 16), (2, 101, 16), (2, 101, 48), (50, 101), 0.25),
     "no mask": ((3, 7, 32), (3, 5, 32), (3, 5, 16), None, 0.2),
     "one matrix of keys for all": ((2, 3, 11, 16), (1, 1, 64, 16), (64, 32), (2, 1, 11, 64), None),
+    "rows of no whole registers": ((1, 2, 9, 36), (1, 2, 100, 36), (1, 2, 100, 88), (9, 100), 0.3),
+    "rows of less than a register": ((2, 7, 3), (2, 300, 3), (2, 300, 5), None, 0.3),
+    "groups of registers": ((3, 72), (49, 72), (49, 144), None, None),
+    "as many tiles": ((2, 200, 16), (2, 400, 16), (2, 400, 16), None, None),
     "a mask for each": ((2, 2, 8, 16), (2, 2, 20, 16), (2, 2, 20, 16), (2, 2, 1, 20), None),
 }
 
@@ -110,5 +116,44 @@ def test_attention_weights_with_other_readers_are_not_fused() -> None:
     assert groups(b.subgraph([b.add(BatchMatMul(), parts, v), parts])) == 3
 
 
-def test_unaligned_head_sizes_are_not_fused() -> None:
-    assert groups(attention((1, 8, 20), (1, 8, 20), (1, 8, 20), None)) == 3
+def test_heads_too_wide_for_the_stack_are_not_fused() -> None:
+    assert groups(attention((1, 8, 16), (1, 30, 16), (1, 30, 16), None)) == 1
+    assert groups(attention((1, 8, 257), (1, 30, 257), (1, 30, 16), None)) == 3
+
+
+# ---- transposes
+
+
+def heads(
+    shape: tuple[int, int, int, int], keys: tuple[int, ...], adjoint: bool, *, read_twice: bool = False
+) -> Subgraph:
+    """Attention of heads whose queries, keys, values and results are in the order of tokens; keys in this order."""
+    b = Builder()
+    size = shape[-1]
+    q, k, v = (b.input(TensorType(F32, shape)) for _ in range(3))
+    order = b.constant(np.array([0, 2, 1, 3], np.int32))
+    turned_keys = b.add(Transpose(), k, b.constant(np.array(keys, np.int32)))
+    scores = b.add(BatchMatMul(adjoint_y=adjoint), b.add(Transpose(), q, order), turned_keys)
+    scores = b.add(Binary(BinaryKind.MUL), scores, b.constant(np.float32(size**-0.5)))
+    made = b.add(BatchMatMul(), b.add(Softmax(), scores), b.add(Transpose(), v, order))
+    return b.subgraph([b.add(Transpose(), made, order), *([turned_keys] if read_twice else [])])
+
+
+@ISAS
+@pytest.mark.parametrize("shape", [(1, 300, 3, 16), (2, 70, 4, 20)])
+@pytest.mark.parametrize(("keys", "adjoint"), [((0, 2, 1, 3), True), ((0, 2, 3, 1), False)])
+def test_heads_are_read_through_transposes(
+    isa: Isa, shape: tuple[int, int, int, int], keys: tuple[int, ...], adjoint: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(softmax_of_products, "_MANY_BYTES", 1)
+    graph = heads(shape, keys, adjoint)
+    assert groups(graph) == 1
+    check(graph, inputs(graph), isa, 3e-6, threads=2)
+
+
+def test_transposes_that_others_read_or_that_split_rows_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softmax_of_products, "_MANY_BYTES", 1)
+    shape = (1, 64, 2, 64)
+    assert groups(heads(shape, (0, 2, 1, 3), True, read_twice=True)) == 2
+    assert groups(heads(shape, (0, 2, 3, 1), True)) == 2
+    assert groups(heads(shape, (0, 2, 1, 3), False)) > 2

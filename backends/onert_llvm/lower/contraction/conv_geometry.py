@@ -253,37 +253,51 @@ def offsets_of(
 ) -> Pointer:
     """The offset in elements of each batch's part of every side: [batches, sides]. The batches of the sides broadcast
     to `batches`; `sizes` are the elements of a side's part.
+    """
+    steps = [[n * math.prod(own[i + 1 :]) for i in range(len(own))] for own, n in zip(sides, sizes, strict=True)]
+    return strided_offsets(lowering, sides, batches, steps)
+
+
+def strided_offsets(
+    lowering: Lowering, sides: Sequence[Sequence[int]], batches: Sequence[int], strides: Sequence[Sequence[int]]
+) -> Pointer:
+    """The same for sides whose parts are as many elements apart along each dimension.
 
     The table is not rebuilt for each length if it is small (its elements are then set one by one), or if the table for
     the greatest length begins with it.
     """
     ranks = tuple(map(len, sides))
-    dims = [d for own in sides for d in own]
+    dims, steps = [d for own in sides for d in own], [n for own in strides for n in own]
     if not any(map(is_symbolic, (*dims, *batches))) and math.prod(batches) * len(sides) <= _FEW_OFFSETS:
-        firsts = _offsets(ranks, *dims, *batches, *([1] * len(sides)))
-        found = [first * n for row in firsts.tolist() for first, n in zip(row, sizes, strict=True)]
-        return lowering.computed(Elements(DType.INT64, firsts.shape), *found)
+        found: list[int] = []
+        for at in np.ndindex(*batches):
+            for own, apart in zip(sides, strides, strict=True):
+                tail = at[len(at) - len(own) :]
+                found.append(sum(i * n for i, d, n in zip(tail, own, apart, strict=True) if d != 1))
+        return lowering.computed(Elements(DType.INT64, (math.prod(batches), len(sides))), *found)
     first, *rest = batches or (1,)
     following = [len(own) == len(batches) and are_same(own[0], first) for own in sides]
     others = [d for own, follows in zip(sides, following, strict=True) for d in own[follows:]]
-    if is_symbolic(first) and not any(map(is_symbolic, (*rest, *others, *sizes))):
+    if is_symbolic(first) and not any(map(is_symbolic, (*rest, *others, *steps))):
         whole = largest(first)  # the table for fewer batches is a prefix of it
         sides = [[whole, *own[1:]] if follows else own for own, follows in zip(sides, following, strict=True)]
         batches = [whole, *rest]
-    return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
+    return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *steps)
 
 
 @of_lengths
 def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
     """The table for known numbers: the dimensions of each side's batches (`ranks` has their counts), those of all
-    batches, and the elements of a part of each side.
+    batches, and the strides of each side's.
     """
-    dims, at = [], 0
-    for rank in ranks:
-        dims.append(numbers[at : at + rank])
-        at += rank
-    batches, sizes = numbers[at : len(numbers) - len(ranks)], numbers[len(numbers) - len(ranks) :]
-    found: Array = np.empty((*batches, len(ranks)), np.int64)  # for each new length; `stack` takes ten times as long
-    for side, (own, n) in enumerate(zip(dims, sizes, strict=True)):
-        np.multiply(np.arange(math.prod(own), dtype=np.int64).reshape(own), n, out=found[..., side])
+    count = sum(ranks)
+    batches = numbers[count : len(numbers) - count]
+    found: Array = np.zeros((*batches, len(ranks)), np.int64)
+    at = 0
+    for side, rank in enumerate(ranks):
+        for axis in range(rank):
+            size, stride = numbers[at], numbers[len(numbers) - count + at]
+            along = np.arange(size, dtype=np.int64) * stride
+            found[..., side] += along.reshape(-1, *(1,) * (rank - 1 - axis))
+            at += 1
     return found.reshape(-1, len(ranks))

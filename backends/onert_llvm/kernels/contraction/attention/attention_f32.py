@@ -15,10 +15,10 @@ from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.target.isa import Isa
 
-from .softmax_rows import SoftmaxRows, transpose_keys
+from .softmax_rows import SoftmaxRows, clear, groups, transpose_keys
 
-MOST_ROWS = 48
-"""Rows of queries that share a transposed block of keys."""
+MOST_ROWS, MOST_MASKED = 96, 48
+"""Rows of queries that share a transposed block of keys; fewer with a mask, which then hides more keys from all."""
 HIDDEN = -1e30
 """The upper limit of mask values for keys that a row does not see: their exponentials are 0 for any scores."""
 
@@ -32,22 +32,25 @@ def registers_of_keys(isa: Isa) -> int:
 class AttentionF32(Value):
     """`C[batch, m, value] = softmax(scale * A · Kᵀ + mask) · V`, A `[batch, m, size]`, K `[keys, size]`.
 
-    Rows of K are `k_row` elements apart, those of V `v_row`; A and C are dense. `size` and `value` are multiples of the
-    lanes. `offsets` has four 64-bit integers per batch: where its part of A, K, V and the mask begins, in elements. Row
-    r of scores gets row `r % mask_rows` of the mask added; mask rows are `mask_row` elements apart. Keys that are
-    hidden from all rows of a tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
-    `MOST_ROWS`, of one batch; there are `per_batch` in each.
+    Rows are `a_row`, `k_row`, `v_row` and `c_row` elements apart. `offsets` has 64-bit integers for each batch: where
+    its part of A, K, V, C and the mask, if there is one, begins, in elements. Row r of scores gets row `r % mask_rows`
+    of the mask added; mask rows are `mask_row` elements apart. Keys that are hidden from all rows of a tile are not
+    read. `rows` are multiplied together. A work tile is `mc` rows, at most
+    `MOST_ROWS`, of one batch; there are `per_batch` in each. If at most half of a block of keys is left, they are
+    processed one register at a time; this may happen only with `rest`.
     """
 
     rows: int
     size: int
     value: int
     masked: bool
+    rest: bool
 
     @property
     def slots(self) -> tuple[str, ...]:
         extra = ("mask", "mask_rows", "mask_row") if self.masked else ()
-        own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", "k_row", "v_row", "scale")
+        strides = ("a_row", "k_row", "v_row", "c_row")
+        own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", *strides, "scale")
         return (*own, *extra)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -76,32 +79,41 @@ class _Tile:
     ) -> None:
         self.k, self.task, self.how, self.rooms, self.count = k, task, how, rooms, count
         self.first = first
-        offsets = task.view("offsets", I64, 4, 1)
-        starts = {
-            name: task.view(name, F32, 1)[offsets[batch, i].load()].address
-            for i, name in enumerate(("a", "k", "v", "mask"))
-            if name != "mask" or how.masked
-        }
-        self.queries = k.view(k.view(starts["a"], F32, how.size)[first].address, F32, how.size, 1)
-        self.keys = k.view(starts["k"], F32, task.i64("k_row"), 1)
-        self.values = k.view(starts["v"], F32, task.i64("v_row"), 1)
-        self.mask = k.view(starts["mask"], F32, task.i64("mask_row"), 1) if how.masked else None
-        above = batch * task.i64("m") + first
-        self.out = k.view(task.view("c", F32, how.value)[above].address, F32, how.value, 1)
+        names = ("a", "k", "v", "c", *(("mask",) if how.masked else ()))
+        offsets = task.view("offsets", I64, len(names), 1)
+
+        def rows(name: str, begin: Val | int = 0) -> View:
+            apart = task.i64(f"{name}_row")
+            start = task.view(name, F32, 1)[offsets[batch, names.index(name)].load() + apart * begin]
+            return k.view(start.address, F32, apart, 1)
+
+        self.queries, self.out = rows("a", first), rows("c", first)
+        self.keys, self.values = rows("k"), rows("v")
+        self.mask = rows("mask") if how.masked else None
 
     def write(self) -> None:
-        k, rows, chunk = self.k, self.how.rows, self.rooms.chunk
+        k, chunk = self.k, self.rooms.chunk
         low, high = self._seen()
         self._begin()
-        with k.loop(high, low, step=chunk) as key:
-            self._transposed(key)
-            whole = self.count - self.count % rows
-            with k.loop(whole, step=rows) as row:
-                self._block(row, rows, key, high)
-            if rows > 1:
-                with k.loop(self.count, whole) as row:
-                    self._block(row, 1, key, high)
+        rest = high % chunk
+        whole = (rest > chunk // 2).select(high, high - rest)
+        with k.loop(whole, low, step=chunk) as key:
+            self._keys(key, high, chunk // k.isa.f32)
+        if self.how.rest:
+            with k.loop(high, whole, step=k.isa.f32) as key:
+                self._keys(key, high, 1)
         self._end()
+
+    def _keys(self, key: Val, end: Val, registers: int) -> None:
+        """Update the state of all rows with a block of as many registers of keys."""
+        last = self.task.i64("keys") - 1
+        transpose_keys(self.k, self.keys, self.rooms.panel, self.how.size, registers * self.k.isa.f32, key, last)
+        if self.how.rows == 1:
+            with self.k.loop(self.count, nonempty=True) as row:
+                self._block(row, 1, key, end, registers)
+            return
+        for row, count in self.k.pieces(self.count, self.how.rows):
+            self._block(row, count, key, end, registers)
 
     def _mask_row(self, row: Val) -> View:
         assert self.mask is not None
@@ -132,20 +144,13 @@ class _Tile:
         return low.get(), high.get()
 
     def _begin(self) -> None:
-        k, lanes = self.k, self.k.isa.f32
-        with k.loop(self.count, nonempty=True) as row:
+        with self.k.loop(self.count, nonempty=True) as row:
             self.rooms.rows.begin(row)
-            with k.loop(self.how.value, step=lanes) as column:
-                self.out[row, column].store(k.zeros(F32, lanes))
+            clear(self.k, self.out[row], self.how.value)
 
-    def _transposed(self, key: Val) -> None:
-        rooms, last = self.rooms, self.task.i64("keys") - 1
-        transpose_keys(self.k, self.keys, rooms.panel, self.how.size, rooms.chunk, key, last)
-
-    def _block(self, row: Val, count: int, key: Val, end: Val) -> None:
+    def _block(self, row: Val, count: int, key: Val, end: Val, vectors: int) -> None:
         """Compute the scores of `count` rows for a block of keys, and update the rows' state."""
         k, task, lanes, rooms = self.k, self.task, self.k.isa.f32, self.rooms
-        vectors = rooms.chunk // lanes
         acc = accumulators(k, [k.zeros(F32, lanes)] * vectors, count)
         multiply_add(k, acc, [self.queries[row + i] for i in range(count)], rooms.panel, k.index(self.how.size))
         inside = [k.mask(lanes, end - key - j * lanes) for j in range(vectors)]
@@ -158,25 +163,24 @@ class _Tile:
                 scores = [x + added.after(j * lanes).load(lanes, inside[j]) for j, x in enumerate(scores)]
             scores = [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)]
             corrections.append(rooms.rows.add(row + i, i, scores))
-        self._weighted(row, count, corrections, key, (end - key).min(rooms.chunk))
+        self._weighted(row, count, corrections, key, (end - key).min(vectors * lanes))
 
     def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
         """Add the values times the exponentials to the rows of results."""
         k, lanes = self.k, self.k.isa.f32
-        registers = self.how.value // lanes
-        wide = max(n for n in range(1, registers_of_keys(k.isa) + 1) if registers % n == 0)
         powers = [self.rooms.rows.powers[k.index(i)] for i in range(count)]
-        with k.loop(self.how.value, step=wide * lanes) as column:
+        for column, wide, rest in groups(k, self.how.value, registers_of_keys(k.isa)):
             places = [self.out[row + i, column] for i in range(count)]
+            masks = [*[None] * (wide - 1), rest]
             acc = [
-                [k.var(place.after(j * lanes).load(lanes) * correction) for j in range(wide)]
+                [k.var(place.after(j * lanes).load(lanes, mask) * correction) for j, mask in enumerate(masks)]
                 for place, correction in zip(places, corrections, strict=True)
             ]
             panel = k.view(self.values[key, column].address, F32, self.task.i64("v_row"), 1)
-            multiply_add(k, acc, powers, panel, keys)
+            multiply_add(k, acc, powers, panel, keys, mask=rest)
             for place, sums in zip(places, acc, strict=True):
-                for j, x in enumerate(sums):
-                    place.after(j * lanes).store(x.get())
+                for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):
+                    place.after(j * lanes).store(x.get(), mask)
 
     def _end(self) -> None:
         with self.k.loop(self.count, nonempty=True) as row:

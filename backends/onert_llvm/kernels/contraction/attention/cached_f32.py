@@ -12,7 +12,7 @@ from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import tanh
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 
-from .softmax_rows import SoftmaxRows, transpose_keys
+from .softmax_rows import SoftmaxRows, clear, groups, transpose_keys
 
 _WIDE = 16
 """The most accumulators for weighted values."""
@@ -113,8 +113,7 @@ class _Tile:
             high.set(high.get().max(own_high))
             sink = self.task.view("sinks", F32, 1)[self._head(row)].load() if self.how.sinks else None
             self.rooms.begin(row, sink)
-            with k.loop(self.how.value, step=self.lanes) as column:
-                self.out[row, column].store(k.zeros(F32, self.lanes))
+            clear(k, self.out[row], self.how.value)
         with k.loop(high.get(), low.get() - low.get() % chunk, step=chunk) as key:
             if self.how.block:
                 some = k.var(k.const(I8, 0))
@@ -214,8 +213,10 @@ class _Tile:
         """The products of `count` rows with a key, to be summed over lanes."""
         k, found = self.k, [self.k.zeros(F32, self.lanes)] * count
         for at in range(0, self.how.size, self.lanes):
-            x = keys.after(at).load(self.lanes)
-            found = [k.fma(self.queries[row + i, at].load(self.lanes), x, total) for i, total in enumerate(found)]
+            rest = self.how.size - at
+            mask = k.mask(self.lanes, k.index(rest)) if rest < self.lanes else None
+            x = keys.after(at).load(self.lanes, mask)
+            found = [k.fma(self.queries[row + i, at].load(self.lanes, mask), x, total) for i, total in enumerate(found)]
         return found
 
     def _key(self, place: Val) -> View:
@@ -237,13 +238,12 @@ class _Tile:
     def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
         """Add the values times the exponentials to the rows of results."""
         k, lanes = self.k, self.lanes
-        registers = self.how.value // lanes
-        wide = max(n for n in range(1, max(_WIDE // count, 1) + 1) if registers % n == 0)
         powers = [self.rooms.powers[k.index(i)] for i in range(count)]
-        with k.loop(self.how.value, step=wide * lanes) as column:
+        for column, wide, rest in groups(k, self.how.value, max(_WIDE // count, 1)):
             places = [self.out[row + i, column] for i in range(count)]
+            masks = [*[None] * (wide - 1), rest]
             acc = [
-                [k.var(place.after(j * lanes).load(lanes) * correction) for j in range(wide)]
+                [k.var(place.after(j * lanes).load(lanes, mask) * correction) for j, mask in enumerate(masks)]
                 for place, correction in zip(places, corrections, strict=True)
             ]
             if self.how.beams:
@@ -251,14 +251,14 @@ class _Tile:
                     values = self.values.after(self._moved(key + p) * self.how.value)[key + p, column]
                     for sums, own in zip(acc, powers, strict=True):
                         power = own[p].load().splat(lanes)
-                        for j, x in enumerate(sums):
-                            x.set(k.fma(power, values.after(j * lanes).load(lanes), x.get()))
+                        for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):
+                            x.set(k.fma(power, values.after(j * lanes).load(lanes, mask), x.get()))
             else:
                 panel = k.view(self.values[key, column].address, F32, self.how.value, 1)
-                multiply_add(k, acc, powers, panel, keys)
+                multiply_add(k, acc, powers, panel, keys, mask=rest)
             for place, sums in zip(places, acc, strict=True):
-                for j, x in enumerate(sums):
-                    place.after(j * lanes).store(x.get())
+                for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):
+                    place.after(j * lanes).store(x.get(), mask)
 
 
 def _halves(one: Val, other: Val, step: int) -> Val:

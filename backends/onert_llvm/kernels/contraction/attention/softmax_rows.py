@@ -7,7 +7,7 @@ normalizer calculation for softmax", 2018; T. Dao and others, "FlashAttention", 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from onert_llvm.irbuilder import F32, Kernel, Val, View, transposed
 from onert_llvm.irbuilder.math import exp
@@ -58,15 +58,36 @@ class SoftmaxRows:
         inverse = k.f32(1.0) / self.sums[row].load(lanes).over_lanes(Val.__add__)
         none = self.tops[row].load().eq(float("-inf"))
         inverse = none.select(float("nan"), inverse).splat(lanes)
-        with k.loop(count, step=lanes) as column:
+        for column, _, mask in groups(k, count, 1):
             place = out[column]
-            place.store(place.load(lanes) * inverse)
+            place.store(place.load(lanes, mask) * inverse, mask)
+
+
+def groups(k: Kernel, count: int, most: int) -> Iterator[tuple[Val, int, Val | None]]:
+    """Emit loops over a row of `count` elements in groups of about as many registers, up to `most`. Yields where a
+    group begins, how many registers it has, and the lanes of the last one that are within the row (None: all)."""
+    lanes = k.isa.f32
+    number, rest = -(-count // lanes), count % lanes
+    wide = -(-number // -(-number // most))
+    last = number % wide or (wide if rest else 0)
+    if number > last:
+        with k.loop((number - last) * lanes, step=wide * lanes) as column:
+            yield column, wide, None
+    if last:
+        yield k.index((number - last) * lanes), last, k.mask(lanes, k.index(rest)) if rest else None
+
+
+def clear(k: Kernel, row: View, count: int) -> None:
+    """Set a row of `count` numbers to 0."""
+    for column, _, mask in groups(k, count, 1):
+        row[column].store(k.zeros(F32, k.isa.f32), mask)
 
 
 def transpose_keys(k: Kernel, keys: View, panel: View, size: int, chunk: int, first: Val, last: Val) -> None:
     """Transpose a block of `chunk` keys of `size` numbers to columns of a panel; `last` is repeated behind it."""
     lanes = k.isa.f32
-    with k.loop(chunk, step=lanes) as group, k.loop(size, step=lanes) as at:
-        rows = [keys[(first + group + i).min(last), at].load(lanes) for i in range(lanes)]
-        for i, column in enumerate(transposed(rows)):
-            panel[at + i, group].store(column)
+    with k.loop(chunk, step=lanes) as group:
+        for at, _, mask in groups(k, size, 1):
+            rows = [keys[(first + group + i).min(last), at].load(lanes, mask) for i in range(lanes)]
+            for i, column in enumerate(transposed(rows)[: lanes if mask is None else size % lanes]):
+                panel[at + i, group].store(column)

@@ -9,12 +9,14 @@ from onert.ir.ops.contraction.cached_attention import NO_BEAM, NO_ROOM, CachedAt
 from onert.ir.ops.recurrent.lstm_parts import needed
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.attention.attention_f32 import MOST_ROWS, registers_of_keys
+from onert_llvm.kernels.contraction.attention.attention_f32 import MOST_MASKED, registers_of_keys
 from onert_llvm.kernels.contraction.attention.cached_f32 import CachedF32
 from onert_llvm.lower.command_builder import Lowering
 
-_EVEN, _MOST = 16, 512
-"""Row lengths of queries and values must be multiples of this, a multiple of every target's lanes, and at most that."""
+_MOST = 512
+"""The most elements of a row of queries or values."""
+_EVEN = 16
+"""Blocks must have a multiple of as many places, a multiple of every target's lanes."""
 _TOGETHER = 4
 """Rows of queries that are multiplied together with keys as stored."""
 _MANY, _WITH_COLUMNS = 16, 6
@@ -24,8 +26,8 @@ _MANY, _WITH_COLUMNS = 16, 6
 def why_not(op: CachedAttention, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     for size in (types.input(0).shape[3], types.input(2).shape[3]):
-        if size is None or size % _EVEN or not 0 < size <= _MOST:
-            return f"heads have {size} features, expected a multiple of {_EVEN} up to {_MOST}"
+        if size is None or not 0 < size <= _MOST:
+            return f"heads have {size} features, expected 1 to {_MOST}"
     if op.shown is not None:
         return "its scores are a result"
     if op.block % _EVEN:
@@ -37,7 +39,7 @@ def _rows(group: int, tokens: int) -> tuple[int, int]:
     """The rows that are multiplied together, and those of a tile."""
     count = hint(group * tokens)
     if count >= _MANY:
-        return _WITH_COLUMNS, MOST_ROWS
+        return _WITH_COLUMNS, MOST_MASKED
     together = _TOGETHER if is_symbolic(tokens) else max(min(_TOGETHER, int(count)), 1)
     return together, together
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import DType, Operation, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
@@ -14,17 +14,23 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast, num_elements, static
-from onert.ir.symbolic.trace import hint, maximum
+from onert.ir.symbolic.trace import hint, is_symbolic, maximum
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.attention.attention_f32 import HIDDEN, MOST_ROWS, AttentionF32
+from onert_llvm.kernels.contraction.attention.attention_f32 import (
+    HIDDEN,
+    MOST_MASKED,
+    MOST_ROWS,
+    AttentionF32,
+    registers_of_keys,
+)
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.conv_geometry import offsets_of
+from onert_llvm.lower.contraction.conv_geometry import strided_offsets
 
-_EVEN = 16
-"""Row lengths of queries, keys and values must be multiples of this, a multiple of every target's lanes."""
+from .whole_rows import Rows, made_for, only_use, rows_of, stored, transposed
+
 _MOST = 256
-"""The most elements of such a row: a block of keys is copied to the stack."""
-_FEW, _MANY_BYTES = 8, 4 << 20
+"""The most elements of a row of queries, keys or values: a block of keys is copied to the stack."""
+_FEW, _MANY_BYTES = 8, 2 << 20
 """Rows of queries that count as few, and bytes of scores that count as many."""
 _LONG, _HIDDEN = 128, 0.3
 """From this many queries and keys on, skipping hidden keys may pay, if this fraction of them is hidden."""
@@ -36,19 +42,21 @@ class _Parts:
     """The operations of an attention, and what they read; `mask` is None if nothing is added to the scores."""
 
     operations: tuple[int, ...]
-    query: int
-    keys: int
-    values: int
+    query: Rows
+    keys: Rows
+    values: Rows
+    out: Rows
     mask: int | None
     scale: int | None
 
     @property
     def read(self) -> tuple[int, ...]:
-        return (self.query, self.keys, self.values, *(() if self.mask is None else (self.mask,)))
+        own = (self.query.operand, self.keys.operand, self.values.operand)
+        return (*own, *(() if self.mask is None else (self.mask,)))
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The operations of each attention, with its products at the ends."""
+    """The operations of each attention, from its products' transposes to that of the result."""
     among = frozenset(operations)
     for at in operations:
         if isinstance(subgraph.operations[at].op, Softmax):
@@ -61,7 +69,7 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     """The attention that a softmax is part of; None if there is none."""
     softmax = subgraph.operations[at]
     assert isinstance(softmax.op, Softmax)
-    behind = _only_use(subgraph, softmax.outputs[0], among)
+    behind = only_use(subgraph, softmax.outputs[0], among)
     if softmax.op.beta != 1 or behind is None:
         return None
     last = subgraph.operations[behind]
@@ -69,37 +77,50 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
         return None
     made, between = softmax.used[0], [at, behind]
     mask = scale = None
-    before = _made_for(subgraph, made, among)
+    before = made_for(subgraph, made, among)
     if before is not None and _is(subgraph, before, BinaryKind.ADD):
         sides = subgraph.operations[before].used
         made, mask = next(((x, y) for x, y in (sides, sides[::-1]) if _scores(subgraph, x, among)), (-1, None))
         if mask is None:
             return None
         between.insert(0, before)
-        before = _made_for(subgraph, made, among)
+        before = made_for(subgraph, made, among)
     if before is not None and _is(subgraph, before, BinaryKind.MUL):
         sides = subgraph.operations[before].used
         made, scale = next(((x, y) for x, y in (sides, sides[::-1]) if _is_number(subgraph, y)), (-1, None))
         if scale is None:
             return None
         between.insert(0, before)
-        before = _made_for(subgraph, made, among)
-    if before is None or not _is_product(subgraph.operations[before], adjoint=True):
+        before = made_for(subgraph, made, among)
+    if before is None:
         return None
-    query, keys = subgraph.operations[before].used
-    parts = _Parts((before, *between), query, keys, last.used[1], mask, scale)
+    factors = _factors(subgraph, before, among)
+    if factors is None:
+        return None
+    query, keys = factors
+    values = rows_of(subgraph, last.used[1], among)
+    out = stored(subgraph, last.outputs[0], among)
+    absorbed = [rows.transpose for rows in (query, keys, values) if rows.transpose is not None]
+    ends = [behind] if out.transpose is None else [behind, out.transpose]
+    operations = tuple(sorted((before, *absorbed, *between[:-1], *ends)))
+    parts = _Parts(operations, query, keys, values, out, mask, scale)
     return parts if _fits(subgraph, parts, made) else None
 
 
-def _made_for(subgraph: Subgraph, operand: int, among: Collection[int]) -> int | None:
-    """The operation that computes an operand with a single use."""
-    at = subgraph.definitions.get(operand)
-    return at if at in among and _only_use(subgraph, operand, among) is not None else None
-
-
-def _only_use(subgraph: Subgraph, operand: int, among: Collection[int]) -> int | None:
-    uses = subgraph.uses.get(operand, ())
-    return uses[0] if len(uses) == 1 and operand not in subgraph.kept and uses[0] in among else None
+def _factors(subgraph: Subgraph, at: int, among: Collection[int]) -> tuple[Rows, Rows] | None:
+    """Queries and keys that an operation multiplies; None if it does not, or if their rows are not whole in memory."""
+    operation = subgraph.operations[at]
+    if _is_product(operation, adjoint=True):
+        query, keys = operation.used
+        return rows_of(subgraph, query, among), rows_of(subgraph, keys, among)
+    if not _is_product(operation, adjoint=False):
+        return None
+    query, columns = operation.used
+    found = transposed(subgraph, columns, among)
+    if found is None:
+        return None
+    order = (*found.order[:-2], found.order[-1], found.order[-2])
+    return (rows_of(subgraph, query, among), evolve(found, order=order)) if order[-1] == len(order) - 1 else None
 
 
 def _is_product(operation: Operation, adjoint: bool) -> bool:
@@ -119,34 +140,35 @@ def _is_number(subgraph: Subgraph, operand: int) -> bool:
 
 def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
     """Whether an operand is a product of queries and keys, possibly scaled by a number."""
-    at = _made_for(subgraph, operand, among)
+    at = made_for(subgraph, operand, among)
     if at is None:
         return False
     if _is(subgraph, at, BinaryKind.MUL):
         return any(_scores(subgraph, i, among) for i in subgraph.operations[at].used)
-    return _is_product(subgraph.operations[at], adjoint=True)
+    return _factors(subgraph, at, among) is not None
 
 
 def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
     """Whether the kernel supports these types and shapes."""
-    shapes = [subgraph.type(i).shape for i in parts.read]
     if any(subgraph.type(i).dtype is not DType.FLOAT32 for i in parts.read):
         return False
+    own = [subgraph.type(i).shape for i in parts.read]
     whole = subgraph.type(scores).shape
-    query, _, values, *mask = shapes
-    if any(None in s or 0 in s for s in (*shapes, whole)) or len(set(parts.read)) != len(parts.read):
+    if any(None in s or 0 in s for s in (*own, whole)):
         return False
-    if any(d % _EVEN or not 0 < d <= _MOST for d in (static(query)[-1], static(values)[-1])):
+    query, values = (rows.shape(static(own[at])) for at, rows in ((0, parts.query), (2, parts.values)))
+    mask = own[3:]
+    if any(not 0 < d <= _MOST for d in (query[-1], values[-1])):
         return False
     if not _pays(static(whole)) and not (mask and _hides(subgraph, parts.mask, static(whole))):
         return False
-    made = subgraph.operations[parts.operations[-1]].outputs[0]
+    made = next(subgraph.operations[at].outputs[0] for at in reversed(parts.operations) if at != parts.out.transpose)
     if broadcast((whole[:-2], values[:-2])) != whole[:-2] or subgraph.type(made).shape[:-2] != whole[:-2]:
         return False
     if not mask:
         return True
-    own = mask[0]
-    return len(own) >= 2 and own[-1] == whole[-1] and own[-2] in (1, whole[-2]) and len(own) <= len(whole)
+    added = mask[0]
+    return len(added) >= 2 and added[-1] == whole[-1] and added[-2] in (1, whole[-2]) and len(added) <= len(whole)
 
 
 def _pays(scores: Sequence[int]) -> bool:
@@ -180,32 +202,46 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     at = next(i for i in operations if isinstance(subgraph.operations[i].op, Softmax))
     parts = _around(subgraph, at, frozenset(operations))
     assert parts is not None
-    (result,) = lowering.operation(operations[-1]).outputs
-    query, keys, values, *mask = (lowering.shape(i) for i in parts.read)
+    sides = [parts.query, parts.keys, parts.values, parts.out]
+    own = [lowering.shape(rows.operand) for rows in sides]
+    query, keys, values, _ = shapes = [rows.shape(each) for rows, each in zip(sides, own, strict=True)]
+    strides = [rows.strides(each) for rows, each in zip(sides, own, strict=True)]
     m, size, count, value = query[-2], query[-1], keys[-2], values[-1]
     batches = static(broadcast((query[:-2], keys[:-2])))
-    sides = [query[:-2], keys[:-2], values[:-2], mask[0][:-2] if mask else ()]
-    lengths = (m * size, count * size, count * value, mask[0][-2] * count if mask else 0)
+    apart: list[Sequence[int]] = [each[:-2] for each in strides]
+    dims: list[Sequence[int]] = [each[:-2] for each in shapes]
+    if parts.mask is not None:
+        mask = lowering.shape(parts.mask)
+        dims.append(mask[:-2])
+        apart.append([count * math.prod(mask[axis + 1 : -1]) for axis in range(len(mask) - 2)])
     rows = min(_TOGETHER, key=lambda n: (hint(m) // n * (n + 1.5) + hint(m) % n * 2.5, -n))
     total = math.prod(batches)
-    most = MOST_ROWS // rows * rows
+    most = (MOST_ROWS if parts.mask is None else MOST_MASKED) // rows * rows
+    if not is_symbolic(m):
+        most = -(-m // -(-m // most) // rows) * rows  # so that tiles have about as many
     per_batch = -(-m // most)
     slots: dict[str, Slot] = {
-        "a": lowering.operand(parts.query),
-        "k": lowering.operand(parts.keys),
-        "v": lowering.operand(parts.values),
-        "c": lowering.operand(result),
-        "offsets": offsets_of(lowering, sides, batches, lengths),
+        **{name: lowering.operand(rows.operand) for name, rows in zip("akvc", sides, strict=True)},
+        "offsets": strided_offsets(lowering, dims, batches, apart),
         "per_batch": per_batch,
         "mc": most,
         "m": m,
         "keys": count,
-        "k_row": size,
-        "v_row": value,
+        **{f"{name}_row": each[-2] for name, each in zip("akvc", strides, strict=True)},
         "scale": 1.0 if parts.scale is None else float(lowering.elements(parts.scale).reshape(())),
     }
     if parts.mask is not None:
-        slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[0][-2], "mask_row": count}
-    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None)
+        slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[-2], "mask_row": count}
+    block = registers_of_keys(lowering.isa) * lowering.isa.f32
+    rest = is_symbolic(count) or 0 < count % block <= block // 2
+    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None, rest)
     flops = 2 * total * m * count * (size + value)
-    lowering.emit(operations[0], algorithm, slots, total * per_batch, parts.read, (result,), flops)
+    lowering.emit(
+        operations[0],
+        algorithm,
+        slots,
+        total * per_batch,
+        tuple(dict.fromkeys(parts.read)),
+        (parts.out.operand,),
+        flops,
+    )

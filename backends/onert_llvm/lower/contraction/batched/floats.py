@@ -10,6 +10,7 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Access
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
@@ -52,7 +53,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
     A constant right-hand matrix is packed like that of a fully connected layer.
     """
-    if len(operations) > 1 and isinstance(lowering.operation(operations[-1]).op, BatchMatMul):
+    if any(isinstance(lowering.operation(at).op, Softmax) for at in operations):
         softmax_of_products.lower(lowering, operations)
         return
     _, operation, op = lowering.first(operations, BatchMatMul)
