@@ -28,13 +28,14 @@ def attention(
     values: tuple[int, ...],
     mask: tuple[int, ...] | None,
     scale: float | None = None,
+    kind: BinaryKind = BinaryKind.MUL,
 ) -> Subgraph:
     """Attention as separate operations; the mask is an input."""
     b = Builder()
     q, k, v = (b.input(TensorType(F32, shape)) for shape in (query, keys, values))
     scores = b.add(BatchMatMul(adjoint_y=True), q, k)
     if scale is not None:
-        scores = b.add(Binary(BinaryKind.MUL), scores, b.constant(np.float32(scale)))
+        scores = b.add(Binary(kind), scores, b.constant(np.float32(scale)))
     if mask is not None:
         scores = b.add(Binary(BinaryKind.ADD), b.input(TensorType(F32, mask)), scores)
     return b.subgraph([b.add(BatchMatMul(), b.add(Softmax(), scores), v)])
@@ -107,6 +108,15 @@ def test_nan_stays_in_its_row(isa: Isa) -> None:
     given = inputs(graph)
     given[0][0, 2, 3] = np.nan
     assert_close(natively(graph, given, isa), evaluated(graph, given), 3e-6)
+
+
+@pytest.mark.parametrize(("divisor", "expected"), [(4.0, 1), (-0.3, 1), (0.0, 4), (1e-38, 4)])
+def test_scores_may_be_divided_by_a_number_with_a_reciprocal(divisor: float, expected: int) -> None:
+    graph = attention((1, 6, 16), (1, 40, 16), (1, 40, 16), (1, 40), divisor, BinaryKind.DIV)
+    assert groups(graph) <= expected
+    assert (groups(graph) == 1) == (expected == 1)
+    if expected == 1:
+        check(graph, inputs(graph), runnable()[-1], 3e-6)
 
 
 def test_attention_weights_with_other_readers_are_not_fused() -> None:

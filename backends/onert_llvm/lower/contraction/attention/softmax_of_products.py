@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 
+import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import DType, Operation, Subgraph
@@ -13,7 +14,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
-from onert.ir.shape import broadcast, num_elements, static
+from onert.ir.shape import broadcast, static
 from onert.ir.symbolic.trace import hint, is_symbolic, maximum
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.attention.attention_f32 import (
@@ -35,6 +36,8 @@ _FEW, _MANY_BYTES = 8, 2 << 20
 _LONG, _HIDDEN = 128, 0.3
 """From this many queries and keys on, skipping hidden keys may pay, if this fraction of them is hidden."""
 _TOGETHER = (6, 5, 4, 3, 2, 1)
+_MOST_FACTOR = 1e30
+"""Scores are multiplied by less than this, so that the reciprocal of a divisor is finite."""
 
 
 @frozen(eq=False)
@@ -47,7 +50,7 @@ class _Parts:
     values: Rows
     out: Rows
     mask: int | None
-    scale: int | None
+    scale: float
 
     @property
     def read(self) -> tuple[int, ...]:
@@ -76,7 +79,7 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     if not _is_product(last, adjoint=False) or last.inputs[0] != softmax.outputs[0] or last.used[1] == last.used[0]:
         return None
     made, between = softmax.used[0], [at, behind]
-    mask = scale = None
+    mask, scale = None, 1.0
     before = made_for(subgraph, made, among)
     if before is not None and _is(subgraph, before, BinaryKind.ADD):
         sides = subgraph.operations[before].used
@@ -85,11 +88,9 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
             return None
         between.insert(0, before)
         before = made_for(subgraph, made, among)
-    if before is not None and _is(subgraph, before, BinaryKind.MUL):
-        sides = subgraph.operations[before].used
-        made, scale = next(((x, y) for x, y in (sides, sides[::-1]) if _is_number(subgraph, y)), (-1, None))
-        if scale is None:
-            return None
+    found = None if before is None else _scaled(subgraph, before)
+    if before is not None and found is not None:
+        made, scale = found
         between.insert(0, before)
         before = made_for(subgraph, made, among)
     if before is None:
@@ -133,9 +134,19 @@ def _is(subgraph: Subgraph, at: int, kind: BinaryKind) -> bool:
     return isinstance(op, Binary) and op.kind is kind and op.activation is Activation.NONE
 
 
-def _is_number(subgraph: Subgraph, operand: int) -> bool:
-    found = subgraph.operands[operand]
-    return found.is_constant and num_elements(found.type.shape) == 1
+def _scaled(subgraph: Subgraph, at: int) -> tuple[int, float] | None:
+    """What an operation multiplies by a constant number, and this number; None if it does something else."""
+    sides = subgraph.operations[at].used
+    multiplies = _is(subgraph, at, BinaryKind.MUL)
+    if not multiplies and not _is(subgraph, at, BinaryKind.DIV):
+        return None
+    for x, y in (sides, sides[::-1])[: 2 if multiplies else 1]:
+        value = subgraph.operands[y].known.value if subgraph.operands[y].is_constant else None
+        if value is not None and value.size == 1 and value.dtype == np.float32:
+            number = float(value.reshape(()))
+            factor = number if multiplies else 1 / number if number else math.inf
+            return (x, factor) if abs(factor) < _MOST_FACTOR else None
+    return None
 
 
 def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
@@ -143,8 +154,9 @@ def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
     at = made_for(subgraph, operand, among)
     if at is None:
         return False
-    if _is(subgraph, at, BinaryKind.MUL):
-        return any(_scores(subgraph, i, among) for i in subgraph.operations[at].used)
+    scaled = _scaled(subgraph, at)
+    if scaled is not None:
+        return _scores(subgraph, scaled[0], among)
     return _factors(subgraph, at, among) is not None
 
 
@@ -228,7 +240,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "m": m,
         "keys": count,
         **{f"{name}_row": each[-2] for name, each in zip("akvc", strides, strict=True)},
-        "scale": 1.0 if parts.scale is None else float(lowering.elements(parts.scale).reshape(())),
+        "scale": parts.scale,
     }
     if parts.mask is not None:
         slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[-2], "mask_row": count}
