@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from attrs import evolve, fields, frozen
 
@@ -15,6 +15,7 @@ from .flops import elementwise
 from .types import CallTypes, TensorType
 from .value import Value
 
+T = TypeVar("T")
 DECLARED: dict[str, type[Op]] = {}
 """Operation kinds by class name, filled as classes are defined; `ops.OPS` also has those not imported yet."""
 
@@ -95,6 +96,11 @@ def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:
 def operands(names: str) -> tuple[Param, ...]:
     """Operands by name, in order; `name?` is optional. For kinds with many operands, whose `infer` takes `*given`."""
     return tuple(Param(name.rstrip("?"), name.endswith("?"), False) for name in names.split())
+
+
+def with_absent(given: Sequence[T | None], count: int) -> tuple[T | None, ...]:
+    """All `count` operands of such a kind: the given ones, then None for those that are absent at the end."""
+    return (*given, *(None,) * (count - len(given)))
 
 
 @frozen

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from onert.ir import Array, CallTypes, DType, Op, TensorType
+from onert.ir.op import with_absent
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import Gather, PutRow
@@ -127,7 +128,7 @@ def _laid_out(d: Draft, y: int, shape: tuple[int, ...], swap: bool) -> int:
 def _bidirectional_rnn(
     d: Draft, op: BidirectionalRNN, types: CallTypes, operands: Sequence[int | None]
 ) -> Sequence[int]:
-    found = [*operands, *(None,) * 12][:12]
+    found = with_absent(operands, 12)
     x, aux = found[0], found[9]
     linked = found[10] is not None
 
@@ -220,7 +221,7 @@ def _why_no_lstm(op: LSTM, types: CallTypes) -> str | None:
 
 def _lstm(d: Draft, op: LSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """One product of all gates' weights and all steps' inputs, and a loop over what depends on the state"""
-    kinds = [*types.inputs, *(None,) * (24 - len(types.inputs))]
+    kinds = with_absent(types.inputs, 24)
     layer = parts(kinds[1:18], kinds[20:24])
     x, h, c = (_present(operands[i]) for i in (0, 18, 19))
     batch_first = len(d.shape(x)) == 3 and not op.time_major
@@ -294,8 +295,7 @@ def _bidirectional_lstm(
     d: Draft, op: BidirectionalLSTM, types: CallTypes, operands: Sequence[int | None]
 ) -> Sequence[int]:
     """One LSTM layer per direction. A linked auxiliary input is concatenated to the input, likewise the weights."""
-    kinds = [*types.inputs, *(None,) * (48 - len(types.inputs))]
-    inputs = [*operands, *(None,) * (48 - len(operands))]
+    kinds, inputs = with_absent(types.inputs, 48), with_absent(operands, 48)
     x, aux, time = _present(inputs[0]), inputs[39], 0 if op.time_major else 1
     linked = kinds[41] is not None
     layer = LSTM(op.activation, op.time_major, op.cell_clip, op.projection_clip, op.asymmetric_inputs)

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array, Operation, TensorType
+from onert.ir.op import with_absent
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
@@ -62,8 +63,7 @@ class Layer(ABC):
 
     def __init__(self, lowering: Lowering, operation: Operation, op: LSTM) -> None:
         self.lowering, self.op, self.types = lowering, op, lowering.subgraph.types(operation)
-        operands = (*operation.inputs, *(None,) * (24 - len(operation.inputs)))
-        kinds = (*self.types.inputs, *(None,) * (24 - len(operation.inputs)))
+        operands, kinds = with_absent(operation.inputs, 24), with_absent(self.types.inputs, 24)
         self.found: Parts[Array] = parts(elements(lowering, operands[1:18]), elements(lowering, operands[20:24]))
         self.kinds: Parts[TensorType] = parts(kinds[1:18])
         self.gates = [i for i in range(4) if self.found.weights[i] is not None]

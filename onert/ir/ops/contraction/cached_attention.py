@@ -10,7 +10,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, operands, require, with_absent
 from onert.ir.types import CallTypes, TensorType
 
 NO_ROOM = "{} is no place for the first token: not all would be in the cache"
@@ -58,18 +58,12 @@ class CachedAttention(Op):
     block: int = 0
     shown: Shown | None = None
 
+    params = operands("q k v first ends? bias? sinks? blocks? beams?")
+
     def infer(
-        self,
-        q: TensorType,
-        k: TensorType,
-        v: TensorType,
-        first: TensorType,
-        ends: TensorType | None = None,
-        bias: TensorType | None = None,
-        sinks: TensorType | None = None,
-        blocks: TensorType | None = None,
-        beams: TensorType | None = None,
+        self, q: TensorType, k: TensorType, v: TensorType, first: TensorType, *more: TensorType | None
     ) -> TensorType | tuple[TensorType, TensorType]:
+        ends, bias, sinks, blocks, beams = with_absent(more, 5)
         for x, name in ((q, "q"), (k, "k"), (v, "v"), (bias, "bias")):
             fits = x is None or (x.dtype is DType.FLOAT32 and x.rank == 4)
             require(fits, f"{name} is {x}, expected f32 of 4 dimensions")
@@ -114,18 +108,8 @@ class CachedAttention(Op):
         batch, heads, tokens, n = (d or 0 for d in types.input(0).shape)
         return 2 * batch * heads * tokens * (types.input(1).shape[2] or 0) * (n + (types.input(2).shape[3] or 0))
 
-    def evaluate(
-        self,
-        q: Array,
-        k: Array,
-        v: Array,
-        first: Array,
-        ends: Array | None = None,
-        bias: Array | None = None,
-        sinks: Array | None = None,
-        blocks: Array | None = None,
-        beams: Array | None = None,
-    ) -> Array | tuple[Array, Array]:
+    def evaluate(self, q: Array, k: Array, v: Array, first: Array, *more: Array | None) -> Array | tuple[Array, Array]:
+        ends, bias, sinks, blocks, beams = with_absent(more, 5)
         batch, heads, tokens, _ = q.shape
         places = k.shape[2]
         out = np.empty((batch, heads, tokens, v.shape[3]), np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Context, Op, require
+from onert.ir.op import Context, Op, operands, require, with_absent
 from onert.ir.types import CallTypes, TensorType
 
 from .generation import MOST_BEAMS, MOST_TOKENS, Beams, Limits, Timestamps
@@ -142,17 +142,10 @@ class GreedySearch(Search):
     drawing: Drawing | None = None
     temperature: float = 1.0
 
-    def infer(
-        self,
-        tokens: TensorType,
-        most: TensorType,
-        least: TensorType,
-        repetition: TensorType,
-        words: TensorType | None = None,
-        first_words: TensorType | None = None,
-        mask: TensorType | None = None,
-        seed: TensorType | None = None,
-    ) -> TensorType:
+    params = operands("tokens most least repetition words? first_words? mask? seed?")
+
+    def infer(self, tokens: TensorType, *rest: TensorType | None) -> TensorType:
+        words, first_words, mask, seed = with_absent(rest[3:], 4)
         self.check(tokens, words, first_words, mask)
         require((seed is None) == (self.drawing is None), "a seed is given without a drawing, or is missing for one")
         return TensorType(DType.INT32, (tokens.shape[0], None))
@@ -165,11 +158,9 @@ class GreedySearch(Search):
         most: Array,
         least: Array,
         repetition: Array,
-        words: Array | None = None,
-        first_words: Array | None = None,
-        mask: Array | None = None,
-        seed: Array | None = None,
+        *more: Array | None,
     ) -> Array:
+        words, first_words, mask, seed = with_absent(more, 4)
         end = _length(tokens.shape[1], most)
         limits = evolve(self.limits(least, repetition, words, first_words), temperature=self.temperature)
         steps = self.stepping(context, tokens, mask, 1)
@@ -203,23 +194,12 @@ class BeamSearch(Search):
     scores: bool = False
     times: Timestamps | None = None
 
-    def infer(
-        self,
-        tokens: TensorType,
-        most: TensorType,
-        least: TensorType,
-        beams: TensorType,
-        count: TensorType,
-        length_penalty: TensorType,
-        repetition: TensorType,
-        words: TensorType | None = None,
-        first_words: TensorType | None = None,
-        mask: TensorType | None = None,
-        prompts: TensorType | None = None,
-        temperature: TensorType | None = None,
-        timed: TensorType | None = None,
-    ) -> tuple[TensorType, ...]:
-        self.check(tokens, words, first_words, mask)
+    params = operands(
+        "tokens most least beams count length_penalty repetition words? first_words? mask? prompts? temperature? timed?"
+    )
+
+    def infer(self, tokens: TensorType, *rest: TensorType | None) -> tuple[TensorType, ...]:
+        self.check(tokens, *with_absent(rest[6:], 6)[:3])
         batch = tokens.shape[0]
         found = TensorType(DType.INT32, (batch, None, None)), TensorType(DType.FLOAT32, (batch, None))
         every = TensorType(DType.FLOAT32, (None, batch, None, self.vocabulary))
@@ -236,13 +216,9 @@ class BeamSearch(Search):
         count: Array,
         length_penalty: Array,
         repetition: Array,
-        words: Array | None = None,
-        first_words: Array | None = None,
-        mask: Array | None = None,
-        prompts: Array | None = None,
-        temperature: Array | None = None,
-        timed: Array | None = None,
+        *more: Array | None,
     ) -> tuple[Array, ...]:
+        words, first_words, mask, prompts, temperature, timed = with_absent(more, 6)
         each, returned = int(beams.reshape(-1)[0]), int(count.reshape(-1)[0])
         require(1 <= each <= MOST_BEAMS, f"there are {each} beams, expected 1 to {MOST_BEAMS}")
         require(1 <= returned <= each, f"{returned} sequences are returned, expected 1 to {each}")

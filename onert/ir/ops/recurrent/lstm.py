@@ -7,7 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import operands, require
+from onert.ir.op import operands, require, with_absent
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
@@ -126,7 +126,7 @@ class LSTM(Recurrent):
 
 def _parts(given: tuple[TensorType | None, ...] | tuple[Array | None, ...]) -> Parts:  # type: ignore[type-arg]
     """The parts of the layer among its operands, given as types or as arrays."""
-    some = (*given, *(None,) * (_OPERANDS - len(given)))
+    some = with_absent(given, _OPERANDS)
     return parts(some[1:18], some[20:24])
 
 

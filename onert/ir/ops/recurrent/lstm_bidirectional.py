@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import operands, require
+from onert.ir.op import operands, require, with_absent
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
@@ -53,7 +53,7 @@ class BidirectionalLSTM(Recurrent):
     )
 
     def infer(self, *given: TensorType | None) -> tuple[TensorType, ...]:
-        every = given + (None,) * (_OPERANDS - len(given))
+        every = with_absent(given, _OPERANDS)
         x, aux = needed(every[0]), every[_AUX]
         states = tuple(needed(state) for state in every[_STATES:_AUX])
         first, second = (_layer(every, at) for at in (0, 1))
@@ -100,8 +100,7 @@ class BidirectionalLSTM(Recurrent):
     def _run(
         self, xs: tuple[Array | None, ...], types: tuple[TensorType | None, ...] | None, quantizer: Quantizer
     ) -> tuple[Array, ...]:
-        xs = xs + (None,) * (_OPERANDS - len(xs))
-        kinds = None if types is None else types + (None,) * (_OPERANDS - len(types))
+        xs, kinds = with_absent(xs, _OPERANDS), None if types is None else with_absent(types, _OPERANDS)
         layout, x, aux = Layout(self.time_major), needed(xs[0]), xs[_AUX]
         linked = xs[_AUX + 2] is not None
         outputs, states = [], []

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import require
+from onert.ir.op import require, with_absent
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
@@ -187,7 +187,7 @@ class BidirectionalRNN(Recurrent):
         return (x.result((*x.shape[:2], forward)), x.result((*x.shape[:2], backward)), *states)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, ...]:
-        return self._run((x, *rest), (None,) * 12, Quantizer())
+        return self._run((x, *rest), (), Quantizer())
 
     def evaluate_quantized(self, types: CallTypes, *xs: Array | None) -> tuple[Array, ...]:
         integers = types.input(1).dtype in EIGHT_BITS
@@ -196,7 +196,7 @@ class BidirectionalRNN(Recurrent):
     def _run(
         self, xs: tuple[Array | None, ...], types: tuple[TensorType | None, ...], quantizer: Quantizer
     ) -> tuple[Array, ...]:
-        xs, types = xs + (None,) * (12 - len(xs)), types + (None,) * (12 - len(types))
+        xs, types = with_absent(xs, 12), with_absent(types, 12)
         x, aux = xs[0], xs[9]
         assert x is not None
         layout = Layout(self.time_major)
