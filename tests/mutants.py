@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve, fields
 from cases.case import Case
 
-from onert.ir import Array, Context, DType, Op, Quantization, RuleError, TensorType, evaluate, infer
+from onert.ir import Array, Context, DType, Quantization, RuleError, TensorType, evaluate, infer
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Margins, Padding
@@ -25,6 +25,7 @@ from onert.ir.ops.reduction.reduce_window import WindowReduction
 from onert.ir.ops.reduction.segment import SegmentReduction
 from onert.ir.ops.stablehlo.gather import BitGenerator
 from onert.ir.ops.stablehlo.products import Places
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.ops.vision_audio.detection_output import BoxCode
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolation, Rounding
 
@@ -90,12 +91,14 @@ QUANTIZATIONS = (
 )
 
 
-def _attribute(chance: random.Random, op: Op) -> Op:
+def _attribute(chance: random.Random, op: Any) -> Any:
     found = fields(type(op))
     if not found:
         return op
     field = chance.choice(found)
-    return evolve(op, **{field.name: chance.choice(ATTRIBUTES[str(field.type)])})
+    value = getattr(op, field.name)
+    other = _attribute(chance, value) if isinstance(value, Sliding) else chance.choice(ATTRIBUTES[str(field.type)])
+    return evolve(op, **{field.name: other})
 
 
 def _array(chance: random.Random, array: Array) -> Array:

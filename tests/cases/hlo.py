@@ -10,6 +10,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.stablehlo import shapes_and_elements as hlo
 from onert.ir.ops.stablehlo.gather import BitGenerator, HloGather, HloRngBitGenerator
 from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
 from .case import Case
@@ -65,7 +66,7 @@ CASES = [
     Case("products of a batch", HloDotGeneral(DType.FLOAT32, (0,), (0,), (1,), (1,)), (_X, _X), ((_X * _X).sum(1),)),
     Case(
         "an image",
-        HloConvolution(DType.FLOAT32, _NCHW, _OIHW, _NCHW, _ONES, (0, 1), _NONE, _ONES, _ONES, (False, True)),
+        HloConvolution(DType.FLOAT32, _NCHW, _OIHW, _NCHW, Sliding(_ONES, (0, 1), _NONE, _ONES, _ONES), (False, True)),
         (np.float32([[[[1, 2], [3, 4]]]]), np.float32([[[[10, 1]]]])),
         (np.float32([[[[10, 21], [30, 43]]]]),),
     ),
@@ -81,7 +82,7 @@ CASES = [
     ),
     Case(
         "sums of neighbours",
-        HloReduceWindow(0, (2,), (1,), (1,), (1,), (1,), (0,), BinaryKind.ADD),
+        HloReduceWindow(0, (2,), Sliding((1,), (1,), (0,), (1,), (1,)), BinaryKind.ADD),
         (np.int32([1, 2, 3]), np.int32(0)),
         (np.int32([1, 3, 5]),),
     ),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from attrs import evolve
 from formulas import floats, spread
 
 from onert.ir import Array, DType
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected, DequantizeBlocks
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
+from onert.ir.ops.stablehlo.sliding import Sliding
 
 from .case import Case
 
@@ -49,19 +49,14 @@ def _conv(
     kernel: tuple[int, ...],
     places: tuple[Places, Places, Places] = (_NHWC, _HWIO, _NHWC),
     to: DType = _F32,
-    **options: Any,
+    reversal: tuple[bool, ...] | None = None,
+    groups: tuple[int, int] = (1, 1),
+    **options: tuple[int, ...],
 ) -> Case:
     space = len(places[0].spatial)
     one, none = (1,) * space, (0,) * space
-    settings = {
-        "strides": one,
-        "low": none,
-        "high": none,
-        "x_dilation": one,
-        "kernel_dilation": one,
-        "reversal": (False,) * space,
-    } | options
-    op = HloConvolution(to, *places, **settings)
+    sliding = evolve(Sliding(one, none, none, one, one), **options)
+    op = HloConvolution(to, *places, sliding, reversal or (False,) * space, *groups)
     if to is _F32:
         return Case(name, op, (floats(x), floats(kernel, 43)), constant=(1,))
     return Case(name, op, tuple(spread(shape, -128, 127).astype(np.int8) for shape in (x, kernel)), constant=(1,))
@@ -136,23 +131,23 @@ CASES = [
     _dot("bytes to 32 bits", "xak,xkb->xab", (2, 3, 9), (2, 9, 2), DType.INT32),
     _dot("many bytes to 32 bits", "ak,kb->ab", (1, 1100), (1100, 2), DType.INT32),
     _conv("an image, channels last", (1, 5, 4, 3), (3, 2, 3, 4), low=(1, 0), high=(1, 1), strides=(2, 1)),
-    _conv("an image, channels first", (2, 3, 5, 4), (4, 3, 3, 2), (_NCHW, _OIHW, _NCHW), kernel_dilation=(2, 1)),
+    _conv("an image, channels first", (2, 3, 5, 4), (4, 3, 3, 2), (_NCHW, _OIHW, _NCHW), window_dilations=(2, 1)),
     _conv("first to last", (1, 3, 5, 4), (2, 2, 3, 4), (_NCHW, _HWIO, _NHWC), reversal=(True, False)),
-    _conv("in groups", (1, 4, 4, 4), (2, 2, 2, 6), feature_groups=2),
-    _conv("each channel alone", (1, 4, 4, 3), (2, 2, 1, 6), feature_groups=3, high=(1, 1)),
-    _conv("groups of a batch", (4, 3, 3, 2), (2, 2, 2, 4), batch_groups=2),
+    _conv("in groups", (1, 4, 4, 4), (2, 2, 2, 6), groups=(2, 1)),
+    _conv("each channel alone", (1, 4, 4, 3), (2, 2, 1, 6), groups=(3, 1), high=(1, 1)),
+    _conv("groups of a batch", (4, 3, 3, 2), (2, 2, 2, 4), groups=(1, 2)),
     _conv("margins that cut", (1, 6, 5, 2), (2, 2, 2, 3), low=(-1, 2), high=(1, -2)),
-    _conv("inputs apart", (1, 3, 2, 2), (3, 3, 2, 3), x_dilation=(2, 2), low=(1, 1), high=(2, 1)),
-    _conv("inputs apart, wide margins", (1, 2, 3, 2), (2, 3, 2, 3), x_dilation=(3, 2), low=(4, 3), high=(0, 2)),
-    _conv("inputs apart, cut", (1, 3, 3, 1), (2, 2, 1, 1), x_dilation=(2, 3), low=(-1, 0), high=(0, -2)),
-    _conv("inputs apart, turned", (1, 3, 2, 2), (3, 2, 2, 3), x_dilation=(2, 1), reversal=(True, True), low=(2, 1)),
-    _conv("inputs apart and strides", (1, 4, 4, 2), (2, 2, 2, 2), x_dilation=(2, 2), strides=(3, 1)),
-    _conv("inputs apart in groups", (1, 3, 3, 4), (2, 2, 2, 4), x_dilation=(2, 2), feature_groups=2),
+    _conv("inputs apart", (1, 3, 2, 2), (3, 3, 2, 3), dilations=(2, 2), low=(1, 1), high=(2, 1)),
+    _conv("inputs apart, wide margins", (1, 2, 3, 2), (2, 3, 2, 3), dilations=(3, 2), low=(4, 3), high=(0, 2)),
+    _conv("inputs apart, cut", (1, 3, 3, 1), (2, 2, 1, 1), dilations=(2, 3), low=(-1, 0), high=(0, -2)),
+    _conv("inputs apart, turned", (1, 3, 2, 2), (3, 2, 2, 3), dilations=(2, 1), reversal=(True, True), low=(2, 1)),
+    _conv("inputs apart and strides", (1, 4, 4, 2), (2, 2, 2, 2), dilations=(2, 2), strides=(3, 1)),
+    _conv("inputs apart in groups", (1, 3, 3, 4), (2, 2, 2, 4), dilations=(2, 2), groups=(2, 1)),
     _conv("a sequence", (2, 7, 3), (3, 3, 4), (_NWC, _WIO, _NWC), strides=(2,), low=(2,)),
-    _conv("a sequence apart", (1, 4, 2), (3, 2, 3), (_NWC, _WIO, _NWC), x_dilation=(2,), low=(1,), high=(1,)),
+    _conv("a sequence apart", (1, 4, 2), (3, 2, 3), (_NWC, _WIO, _NWC), dilations=(2,), low=(1,), high=(1,)),
     _conv("no space", (2, 3), (3, 4), (Places(0, 1, ()), Places(0, 1, ()), Places(1, 0, ()))),
     _conv("three dimensions", (1, 3, 4, 3, 2), (2, 3, 2, 2, 3), (_NDHWC, _DHWIO, _NDHWC), low=(1, 0, 0)),
-    _conv("three dimensions in groups", (1, 2, 2, 2, 2), (1, 1, 1, 1, 2), (_NDHWC, _DHWIO, _NDHWC), feature_groups=2),
+    _conv("three dimensions in groups", (1, 2, 2, 2, 2), (1, 1, 1, 1, 2), (_NDHWC, _DHWIO, _NDHWC), groups=(2, 1)),
     _conv("windows that do not fit", (1, 2, 2, 1), (3, 3, 1, 1)),
     _conv("no channels", (1, 2, 2, 0), (1, 1, 0, 2)),
     _conv("bytes of an image", (1, 4, 4, 3), (3, 3, 3, 2), to=DType.INT32, low=(1, 1)),

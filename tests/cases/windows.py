@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from formulas import floats, spread
 
 from onert.ir import Array, Quantization
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloSort
 
 from .case import Case
@@ -24,8 +26,8 @@ _IMAGE = floats((1, 5, 6, 2))
 
 def _window(name: str, x: Array, start: Any, function: BinaryKind, size: tuple[int, ...], **options: Any) -> Case:
     ones, none = (1,) * x.ndim, (0,) * x.ndim
-    found = {"strides": ones, "base_dilations": ones, "window_dilations": ones, "low": none, "high": none} | options
-    op = HloReduceWindow(0, size, *found.values(), function)
+    sliding = evolve(Sliding(ones, none, none, ones, ones), **options)
+    op = HloReduceWindow(0, size, sliding, function)
     return Case(name, op, (x, np.asarray(start, x.dtype)), constant=(1,))
 
 
@@ -58,7 +60,7 @@ CASES = [
     _window("the largest apart", _IMAGE, 0, MAX, (1, 2, 2, 1), window_dilations=(1, 2, 3, 1)),
     _window("sums of an image", _IMAGE, 0, ADD, (1, 2, 3, 1), strides=(1, 2, 1, 1), high=(0, 1, 0, 0)),
     _window("every other element", _IMAGE, 0, ADD, (1, 1, 1, 1), strides=(1, 2, 3, 1)),
-    _window("smallest integers apart", np.int32([[5, 3], [4, 9]]), 7, MIN, (2, 2), base_dilations=(2, 3), low=(1, -1)),
+    _window("smallest integers apart", np.int32([[5, 3], [4, 9]]), 7, MIN, (2, 2), dilations=(2, 3), low=(1, -1)),
     _window("products that wrap", np.int8([[5, 30], [40, 9]]), 1, BinaryKind.MUL, (2, 2)),
     _window("all true", _TRUTH, True, BinaryKind.LOGICAL_AND, (2, 1)),
     _window("a running sum", floats((3, 5)), 0, ADD, (1, 5), low=(0, 4)),

@@ -31,6 +31,7 @@ from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.stablehlo.gather import HloGather
 from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
 from onert.ir.ops.stablehlo.shapes_and_elements import HloBroadcastInDim, HloDynamicUpdateSlice, HloIota, HloSlice
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow
 
 F32 = DType.FLOAT32
@@ -315,17 +316,18 @@ def _images() -> tuple[Subgraph, list[Array]]:
     first, last = Places(0, 1, (2, 3)), Places(0, 3, (1, 2))
     one, still = (1, 1), (False, False)
     filters = Places(1, 0, (2, 3))
-    grouped = HloConvolution(F32, first, filters, last, one, (1, 1), (1, 1), one, one, still)
+    grouped = HloConvolution(F32, first, filters, last, Sliding(one, one, one, one, one), still)
     x = b.add(grouped, x, _weights(b, 4, 3, 3, 3))
     x = b.add(BatchNorm(), x, *(b.constant(np.abs(floats((4,), step)) + 1) for step in (7, 11, 13, 17)))
     low = b.constant(np.array(-np.inf, np.float32))
-    windows = HloReduceWindow(1, (1, 2, 2, 1), (1, 2, 2, 1), (1,) * 4, (1,) * 4, (0,) * 4, (0,) * 4, BinaryKind.MAXIMUM)
+    halved = Sliding((1, 2, 2, 1), (0,) * 4, (0,) * 4, (1,) * 4, (1,) * 4)
+    windows = HloReduceWindow(1, (1, 2, 2, 1), halved, BinaryKind.MAXIMUM)
     x = b.add(windows, x, low)
-    alone = HloConvolution(F32, last, filters, last, one, one, one, one, one, still, feature_groups=4)
+    alone = HloConvolution(F32, last, filters, last, Sliding(one, one, one, one, one), still, feature_groups=4)
     x = b.add(alone, x, _weights(b, 4, 1, 3, 3))
     x = b.add(InstanceNorm(), x, b.constant(np.float32([1])), b.constant(np.float32([0])))
     x = b.add(LocalResponseNormalization(1, 1.0, 0.5, 0.75), x)
-    apart = HloConvolution(F32, last, filters, last, one, (1, 1), (2, 2), (2, 2), one, still)
+    apart = HloConvolution(F32, last, filters, last, Sliding(one, one, (2, 2), (2, 2), one), still)
     return b.subgraph([b.add(apart, x, _weights(b, 2, 4, 3, 3))]), [floats((1, 3, 8, 8))]
 
 

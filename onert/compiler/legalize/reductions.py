@@ -98,15 +98,9 @@ def _why_no_windows(op: HloReduceWindow, types: CallTypes) -> str | None:
 
 def _windows(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Binary(Reduce(Gather(Pad(x), table)), initial), the table and the reduction for each dimension"""
-    function = op.function
-    assert function is not None
-    return _per_tensor(
-        d,
-        op,
-        types,
-        operands,
-        lambda wide: _reduced_windows(d, wide, _KINDS[function], op.dimensions, op.strides, op.window_dilations),
-    )
+    assert op.function is not None
+    kind, steps = _KINDS[op.function], (op.sliding.strides, op.sliding.window_dilations)
+    return _per_tensor(d, op, types, operands, lambda wide: _reduced_windows(d, wide, kind, op.dimensions, *steps))
 
 
 def _per_tensor(
@@ -116,19 +110,19 @@ def _per_tensor(
     assert op.function is not None
     count, found = len(operands) // 2, []
     for x, start in zip(operands[:count], operands[count:], strict=True):
-        wide = padded(d, x, start, op.low, op.high, [step - 1 for step in op.base_dilations])
+        wide = padded(d, x, start, op.sliding.low, op.sliding.high, [step - 1 for step in op.sliding.dilations])
         found.append(_with_start(d, op.function, reduced(wide), start))
     return found
 
 
 def _window_axes(op: HloReduceWindow) -> list[int]:
     """The dimensions along which windows are larger than one element, or strided."""
-    each = zip(op.dimensions, op.strides, strict=True)
+    each = zip(op.dimensions, op.sliding.strides, strict=True)
     return [axis for axis, (size, stride) in enumerate(each) if size > 1 or stride > 1]
 
 
 def _why_no_pool(op: HloReduceWindow, types: CallTypes) -> str | None:
-    if op.function is not BinaryKind.MAXIMUM or max(op.window_dilations, default=1) > 1:
+    if op.function is not BinaryKind.MAXIMUM or max(op.sliding.window_dilations, default=1) > 1:
         return "it is not a maximum over undilated windows"
     axes = _window_axes(op)
     if not axes or axes[-1] - axes[0] != len(axes) - 1 or len(axes) > 2:
@@ -139,7 +133,7 @@ def _why_no_pool(op: HloReduceWindow, types: CallTypes) -> str | None:
 def _pool(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Maximum(Reshape(MaxPool(Reshape(Pad(x)))), initial)"""
     axes = _window_axes(op)
-    steps = [(op.dimensions[a], op.strides[a]) for a in axes]
+    steps = [(op.dimensions[a], op.sliding.strides[a]) for a in axes]
     (high, down), (wide, across) = [(1, 1)] * (2 - len(steps)) + steps
 
     def reduced(x: int) -> int:
@@ -158,10 +152,10 @@ def _why_no_running_sum(op: HloReduceWindow, types: CallTypes) -> str | None:
     axes = _window_axes(op)
     if op.function is not BinaryKind.ADD or len(axes) != 1 or start is None or start.value is None:
         return "it is not a sum from 0 along one dimension"
-    length = x.shape[axes[0]]
-    ends = {(op.low[axes[0]], op.high[axes[0]])}
-    unpadded = all(a == 0 == b for i, (a, b) in enumerate(zip(op.low, op.high, strict=True)) if i != axes[0])
-    steps = {*op.strides, *op.base_dilations, *op.window_dilations} - {1}
+    length, how = x.shape[axes[0]], op.sliding
+    ends = {(how.low[axes[0]], how.high[axes[0]])}
+    unpadded = all(a == 0 == b for i, (a, b) in enumerate(zip(how.low, how.high, strict=True)) if i != axes[0])
+    steps = {*how.strides, *how.dilations, *how.window_dilations} - {1}
     is_running = op.dimensions[axes[0]] == length and ends <= {((length or 0) - 1, 0), (0, (length or 0) - 1)}
     if (
         not (is_running and unpadded)
@@ -176,7 +170,7 @@ def _why_no_running_sum(op: HloReduceWindow, types: CallTypes) -> str | None:
 def _running_sum(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """CumSum(x)"""
     (axis,) = _window_axes(op)
-    return [d.add(CumSum(reverse=op.low[axis] == 0), x, d.number(axis)) for x in operands[: len(operands) // 2]]
+    return [d.add(CumSum(reverse=op.sliding.low[axis] == 0), x, d.number(axis)) for x in operands[: len(operands) // 2]]
 
 
 _WINDOWS = {

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
 
 from onert.compiler.legalize.decomposition import Decomposition, only_float32
 from onert.compiler.legalize.draft import Draft
@@ -19,41 +18,24 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.stablehlo.products import HloConvolution
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.shape import static
-from onert.ir.value import Value
 
 from .shapes import padded
 
 
-@frozen
-class _Spatial(Value):
-    """The convolution's parameters along two or three spatial axes; missing axes have size 1."""
-
-    strides: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    x_dilations: tuple[int, ...]
-    kernel_dilations: tuple[int, ...]
-
-
-def _spatial(op: HloConvolution) -> _Spatial:
-    missing = max(0, 2 - len(op.strides))
-    one, none = (1,) * missing, (0,) * missing
-    return _Spatial(
-        (*one, *op.strides),
-        (*none, *op.low),
-        (*none, *op.high),
-        (*one, *op.x_dilation),
-        (*one, *op.kernel_dilation),
-    )
+def _spatial(op: HloConvolution) -> Sliding:
+    """How the kernel slides along two or three spatial axes; missing axes have size 1."""
+    return op.sliding.after(max(0, 2 - len(op.reversal)))
 
 
 def _why_not_steps(op: HloConvolution, types: CallTypes) -> str | None:
-    if len(op.strides) > 3:
-        return f"there are {len(op.strides)} spatial dimensions, expected at most 3"
-    if len(op.strides) == 3 and op.feature_groups * op.batch_groups > 1:
+    space = len(op.reversal)
+    if space > 3:
+        return f"there are {space} spatial dimensions, expected at most 3"
+    if space == 3 and op.feature_groups * op.batch_groups > 1:
         return "groups in three dimensions have no counterpart"
-    if max((*op.strides, *op.kernel_dilation), default=1) > 1 << 20:
+    if max((*op.sliding.strides, *op.sliding.window_dilations), default=1) > 1 << 20:
         return "a stride or a dilation is above 2**20"
     window = math.prod(static(types.input(1).shape)[axis] for axis in op.kernel_places.spatial)
     return None if window <= MAX_STEP else "the window is too large"
@@ -105,18 +87,18 @@ def _convolution(d: Draft, op: HloConvolution, types: CallTypes, operands: Seque
         return [d.nothing(types.output) if 0 in result else d.broadcast(d.like(operands[0], 0), result)]
     x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
     s = _spatial(op)
-    image = padded(d, x, d.like(x, 0), (0, *s.low, 0), (0, *s.high, 0), (0, *(step - 1 for step in s.x_dilations), 0))
+    image = padded(d, x, d.like(x, 0), (0, *s.low, 0), (0, *s.high, 0), (0, *(step - 1 for step in s.dilations), 0))
     return [_laid_out(d, op, _products(d, image, kernel, s))]
 
 
-def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
+def _products(d: Draft, x: int, kernel: int, s: Sliding) -> int:
     """`x` [batch, space.., features] convolved with filters [outputs, space.., features / groups], without padding."""
     features, (outputs, *_, inputs) = d.shape(x)[-1], d.shape(kernel)
     if len(s.strides) == 3:
         filters = d.transposed(kernel, (1, 2, 3, 4, 0))
-        (depth, high, wide), (a, b, c) = s.strides, s.kernel_dilations
+        (depth, high, wide), (a, b, c) = s.strides, s.window_dilations
         return d.add(Conv3D(Padding.VALID, depth, high, wide, a, b, c), x, filters)
-    (down, across), (rows, columns) = s.strides, s.kernel_dilations
+    (down, across), (rows, columns) = s.strides, s.window_dilations
     if inputs == 1 and features > 1:
         window = d.shape(kernel)[1:3]
         depthwise = d.reshaped(d.transposed(kernel, (3, 1, 2, 0)), 1, *window, outputs)
@@ -129,9 +111,9 @@ def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
 
 def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
     kernel = types.input(1).value
-    if len(op.strides) > 2 or max(op.x_dilation, default=1) == 1:
+    if len(op.reversal) > 2 or max(op.sliding.dilations, default=1) == 1:
         return "its inputs are not dilated in one or two dimensions"
-    if {*op.strides, *op.kernel_dilation} - {1} or op.feature_groups * op.batch_groups > 1:
+    if {*op.sliding.strides, *op.sliding.window_dilations} - {1} or op.feature_groups * op.batch_groups > 1:
         return "it has strides, a dilated kernel, or groups"
     if kernel is None or not np.isfinite(kernel).all():
         return "the kernel, which multiplies the zeros between inputs, is not known to be finite"
@@ -143,15 +125,15 @@ def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
 def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(Pad(Slice(TransposeConv2D(x, Reverse(kernel)))))
 
-    Input i reaches outputs `i * x_dilation + low - tap`. With a reversed kernel these are windows starting at `i *
-    x_dilation`, and the result starts at their element `window - 1 - low`.
+    Input i reaches outputs `i * dilation + low - tap`. With a reversed kernel these are windows starting at `i *
+    dilation`, and the result starts at their element `window - 1 - low`.
     """
     x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
     s = _spatial(op)
     filters = d.moved(Reverse(), kernel, d.integers(1, 2))
     (batch, *sizes, _), (outputs, *window, _) = d.shape(x), d.shape(kernel)
-    full = [(n - 1) * step + w for n, step, w in zip(sizes, s.x_dilations, window, strict=True)]
-    down, across = s.x_dilations
+    full = [(n - 1) * step + w for n, step, w in zip(sizes, s.dilations, window, strict=True)]
+    down, across = s.dilations
     y = d.add(TransposeConv2D(Padding.VALID, down, across), d.integers(batch, *full, outputs), filters, x)
     low, high = ([side - (w - 1) for side, w in zip(sides, window, strict=True)] for sides in (s.low, s.high))
     return [_laid_out(d, op, padded(d, y, d.like(x, 0), (0, *low, 0), (0, *high, 0), (0, 0, 0, 0)))]

@@ -20,6 +20,7 @@ from onert.ir.ops.stablehlo.shapes_and_elements import (
     HloSlice,
     HloTranspose,
 )
+from onert.ir.ops.stablehlo.sliding import Sliding
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
 from .control import WHILE
@@ -49,11 +50,6 @@ def _margins(operator: Operator, count: int) -> tuple[tuple[int, ...], tuple[int
     return pairs[0::2], pairs[1::2]
 
 
-def _ones(values: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """A vector that defaults to ones."""
-    return values or (1,) * count
-
-
 def _dot_general(operator: Operator) -> Op:
     fields = (f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs"))
     return HloDotGeneral(_result(operator).dtype, *_vectors(operator, *fields))
@@ -63,12 +59,15 @@ def _places(operator: Operator, batch: str, feature: str, spatial: str) -> Place
     return Places(operator.integer(batch), operator.integer(feature), operator.integers(spatial))
 
 
+def _sliding(operator: Operator, rank: int, dilations: str, window_dilations: str) -> Sliding:
+    """How windows slide along `rank` dimensions, by the names of the fields; vectors default to ones."""
+    given = _vectors(operator, "window_strides", dilations, window_dilations)
+    strides, *apart = (each or (1,) * rank for each in given)
+    return Sliding(strides, *_margins(operator, rank), *apart)
+
+
 def _convolution(operator: Operator) -> Op:
     space = len(operator.integers("input_spatial_dimensions"))
-    low, high = _margins(operator, space)
-    strides, x_dilation, kernel_dilation = (
-        _ones(values, space) for values in _vectors(operator, "window_strides", "lhs_dilation", "rhs_dilation")
-    )
     return HloConvolution(
         _result(operator).dtype,
         _places(operator, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"),
@@ -76,11 +75,7 @@ def _convolution(operator: Operator) -> Op:
             operator, "kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions"
         ),
         _places(operator, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"),
-        strides,
-        low,
-        high,
-        x_dilation,
-        kernel_dilation,
+        _sliding(operator, space, "lhs_dilation", "rhs_dilation"),
         operator.flags("window_reversal") or (False,) * space,
         operator.integer("feature_group_count"),
         operator.integer("batch_group_count"),
@@ -89,12 +84,8 @@ def _convolution(operator: Operator) -> Op:
 
 def _reduce_window(operator: Operator) -> Op:
     size = operator.integers("window_dimensions")
-    low, high = _margins(operator, len(size))
-    strides, base, window = (
-        _ones(values, len(size))
-        for values in _vectors(operator, "window_strides", "base_dilations", "window_dilations")
-    )
-    return HloReduceWindow(operator.integer("body_subgraph_index"), size, strides, base, window, low, high)
+    sliding = _sliding(operator, len(size), "base_dilations", "window_dilations")
+    return HloReduceWindow(operator.integer("body_subgraph_index"), size, sliding)
 
 
 def _bits(operator: Operator) -> Op:

@@ -19,7 +19,8 @@ from onert.ir.shape import Dim, Shape
 from onert.ir.types import CallTypes, TensorType
 from onert.ir.value import Value
 
-from .shapes_and_elements import pad, padded_size, require_axes, require_numbers, require_shape
+from .shapes_and_elements import require_axes, require_shape
+from .sliding import Sliding
 
 
 def _require_product(x: TensorType, y: TensorType, to: DType) -> None:
@@ -113,21 +114,16 @@ class HloConvolution(Op):
     - `x`: numbers, with the dimensions of `x_places`
     - `kernel`: numbers, with those of `kernel_places`: inputs / feature_groups, outputs, spatial
 
-    The result, of element type `to`, has the dimensions of `result_places`. Per spatial dimension: padding `low` and
-    `high` (negative padding crops), `x_dilation` and `kernel_dilation`, `strides`, and whether the kernel is reversed
-    (`reversal`). Either the features are split into `feature_groups` or the batch into `batch_groups`; each group has
-    its own part of the kernel's outputs.
+    The result, of element type `to`, has the dimensions of `result_places`. Along its spatial dimensions, the kernel
+    slides over `x` as `sliding` says, and is reversed where `reversal` says so. Either the features are split into
+    `feature_groups` or the batch into `batch_groups`; each group has its own part of the kernel's outputs.
     """
 
     to: DType
     x_places: Places
     kernel_places: Places
     result_places: Places
-    strides: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    x_dilation: tuple[int, ...]
-    kernel_dilation: tuple[int, ...]
+    sliding: Sliding
     reversal: tuple[bool, ...]
     feature_groups: int = 1
     batch_groups: int = 1
@@ -143,14 +139,7 @@ class HloConvolution(Op):
             require(len(places.all) == rank, f"the {name} has {rank} dimensions, {len(places.all)} are named")
             require_axes(places.all, rank, f"{name} dimensions")
         require(kernel.rank == x.rank, f"the kernel has {kernel.rank} dimensions, expected {x.rank}")
-        for values, name, lowest in (
-            (self.strides, "window_strides", 1),
-            (self.x_dilation, "lhs_dilation", 1),
-            (self.kernel_dilation, "rhs_dilation", 1),
-        ):
-            require_numbers(values, space, name, lowest)
-        require_numbers(self.low, space, "padding")
-        require_numbers(self.high, space, "padding")
+        self.sliding.check(space, "lhs_dilation", "rhs_dilation")
         require(len(self.reversal) == space, f"window_reversal has {len(self.reversal)} elements, expected {space}")
         return TensorType(self.to, self._shape(x.shape, kernel.shape, *self._groups(x.shape, kernel.shape)))
 
@@ -173,11 +162,8 @@ class HloConvolution(Op):
         spread: list[Dim] = []
         for axis, place in enumerate(self.result_places.spatial):
             size, window = x[self.x_places.spatial[axis]], kernel[self.kernel_places.spatial[axis]]
-            wide = padded_size(size, self.low[axis], self.high[axis], self.x_dilation[axis] - 1)
-            spread.append(wide)
-            if wide is not None and window is not None:
-                extent = padded_size(window, 0, 0, self.kernel_dilation[axis] - 1) or 0
-                shape[place] = 0 if extent > wide else (wide - extent) // self.strides[axis] + 1
+            spread.append(self.sliding.padded(axis, size))
+            shape[place] = self.sliding.places(axis, size, window)
         require_shape(tuple(shape), "the convolution's shape")
         require_shape((batch, x[self.x_places.feature], *spread), "the padded shape")
         return tuple(shape)
@@ -189,26 +175,15 @@ class HloConvolution(Op):
         return 5 * self.feature_groups * self.batch_groups
 
     def evaluate(self, x: Array, kernel: Array) -> Array:
-        space = len(self.strides)
-        zero, none = np.zeros((), self.to.numpy), (0, 0)
-        places, filters = self.x_places, self.kernel_places
-        wide = pad(
-            _wide(x, self.to).transpose(places.batch, places.feature, *places.spatial),
-            zero,
-            (*none, *self.low),
-            (*none, *self.high),
-            (*none, *(d - 1 for d in self.x_dilation)),
-        )
+        space, places, filters = len(self.reversal), self.x_places, self.kernel_places
         turned = _wide(kernel, self.to).transpose(filters.feature, filters.batch, *filters.spatial)
         turned = turned[(slice(None), slice(None), *(slice(None, None, -1 if r else 1) for r in self.reversal))]
-        extents = [(n - 1) * d + 1 for n, d in zip(turned.shape[2:], self.kernel_dilation, strict=True)]
-        steps = [slice(None, None, s) for s in self.strides]
-        taps = [slice(None, None, d) for d in self.kernel_dilation]
         result = self._shape(x.shape, kernel.shape, *self._groups(x.shape, kernel.shape))
         if not all(result) or not turned.size:
             return np.zeros(shapes.static(result), self.to.numpy)
-        windows = np.lib.stride_tricks.sliding_window_view(wide, extents, tuple(range(2, 2 + space)))
-        windows = windows[(slice(None), slice(None), *steps, *taps)]
+        images = _wide(x, self.to).transpose(places.batch, places.feature, *places.spatial)
+        windows = self.sliding.after(2).windows(images, np.zeros((), self.to.numpy), (1, 1, *turned.shape[2:]))
+        windows = windows.squeeze((2 + space, 3 + space))
         groups = self.feature_groups * self.batch_groups
         split = np.split(windows, groups, axis=1 if self.feature_groups > 1 else 0)
         axes = [1, *range(2 + space, 2 + 2 * space)], [1, *range(2, 2 + space)]

@@ -26,7 +26,8 @@ from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
 
 from .body_functions import gives_second, pair_function, pair_order
-from .shapes_and_elements import pad, padded_size, require_axes, require_numbers, require_shape
+from .shapes_and_elements import require_axes, require_numbers, require_shape
+from .sliding import Sliding
 
 Elements = tuple[Array, ...]
 
@@ -166,16 +167,11 @@ class HloReduceWindow(_Reduction):
     - `xs`: one or more tensors of one shape, then the initial element for each of them, which is also used for padding
       at the edges and between elements
 
-    Attributes, per dimension: the window's size (`dimensions`), `strides`, `base_dilations` (of the tensor),
-    `window_dilations`, and padding `low` and `high`. The body is as in HloReduce.
+    Attributes, per dimension: the window's size (`dimensions`), and how it slides. The body is as in HloReduce.
     """
 
     dimensions: tuple[int, ...]
-    strides: tuple[int, ...]
-    base_dilations: tuple[int, ...]
-    window_dilations: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    sliding: Sliding
     function: BinaryKind | None = None
 
     def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
@@ -183,24 +179,13 @@ class HloReduceWindow(_Reduction):
         rank = operands[0].rank
         for x in operands:
             _require_defined(self.function, x)
-        for values, name in (
-            (self.dimensions, "window_dimensions"),
-            (self.strides, "window_strides"),
-            (self.base_dilations, "base_dilations"),
-            (self.window_dilations, "window_dilations"),
-        ):
-            require_numbers(values, rank, name, 1)
-        require_numbers(self.low, rank, "padding")
-        require_numbers(self.high, rank, "padding")
+        require_numbers(self.dimensions, rank, "window_dimensions", 1)
+        self.sliding.check(rank, "base_dilations", "window_dilations")
         return tuple(x.result(tuple(self._size(axis, d) for axis, d in enumerate(x.shape))) for x in operands)
 
     def _size(self, axis: int, size: Dim) -> Dim:
-        wide = padded_size(size, self.low[axis], self.high[axis], self.base_dilations[axis] - 1)
-        if wide is None:
-            return None
-        require_shape((wide,), "the padded shape")
-        extent = (self.dimensions[axis] - 1) * self.window_dilations[axis] + 1
-        return 0 if extent > wide else (wide - extent) // self.strides[axis] + 1
+        require_shape((self.sliding.padded(axis, size),), "the padded shape")
+        return self.sliding.places(axis, size, self.dimensions[axis])
 
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> Elements:
         count = len(xs) // 2
@@ -213,11 +198,7 @@ class HloReduceWindow(_Reduction):
         if not math.prod(result):
             return np.zeros((*result, 0), x.dtype)
         require_shape((*result, math.prod(self.dimensions)), "all windows together")
-        wide = pad(x, initial, self.low, self.high, [d - 1 for d in self.base_dilations])
-        extents = [(n - 1) * d + 1 for n, d in zip(self.dimensions, self.window_dilations, strict=True)]
-        view = np.lib.stride_tricks.sliding_window_view(wide, extents)
-        steps = [slice(None, None, s) for s in (*self.strides, *self.window_dilations)]
-        return view[tuple(steps)].reshape(*result, -1)
+        return self.sliding.windows(x, initial, self.dimensions).reshape(*result, -1)
 
 
 @frozen
