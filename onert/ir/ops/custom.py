@@ -17,6 +17,11 @@ def declared(results: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     return tuple(r.plain() if r.ranked else unranked(r.dtype) for r in results)
 
 
+def as_declared(op: Any, *xs: TensorType) -> tuple[TensorType, ...]:
+    """An `infer` for kinds with any operands, whose `results` are declared."""
+    return declared(op.results)
+
+
 @frozen
 class Unsupported(Op):
     """An operator that has no implementation here.
@@ -34,8 +39,7 @@ class Unsupported(Op):
     def label(self) -> str:
         return self.code
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def check_arity(self, present: Any) -> None:
         """Accepts any operands, because the operator is unknown."""
@@ -60,8 +64,7 @@ class Python(Op):
     def label(self) -> str:
         return self.code
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def evaluate(self, *xs: Array) -> tuple[Array, ...]:
         found = self.function(*xs, options=self.options)

@@ -13,7 +13,7 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import Context, Effect, Op, require
-from onert.ir.ops.custom import declared
+from onert.ir.ops.custom import as_declared, declared
 from onert.ir.types import CallTypes, TensorType
 
 from .refuse import Refuse
@@ -105,8 +105,7 @@ class While(Op):
 
     callees: ClassVar[tuple[str, ...]] = ("condition", "body")
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         given = tuple(range(inputs))
@@ -165,8 +164,7 @@ class Call(Op):
 
     callees: ClassVar[tuple[str, ...]] = ("subgraph",)
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         return (declarations.Call(self.subgraph, tuple(range(inputs))),)

@@ -7,7 +7,7 @@ from attrs import frozen
 from onert.ir.dtype import Array
 from onert.ir.errors import RuleError
 from onert.ir.op import Op
-from onert.ir.ops.custom import declared
+from onert.ir.ops.custom import as_declared
 from onert.ir.types import TensorType
 
 
@@ -21,8 +21,7 @@ class Refuse(Op):
     sentence: str
     results: tuple[TensorType, ...] = ()
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def evaluate(self, *xs: Array) -> tuple[Array, ...]:
         raise RuleError(self.sentence)

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.dtype import Array
 from onert.ir.op import Context, Op
-from onert.ir.ops.custom import declared
+from onert.ir.ops.custom import as_declared
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -22,8 +22,7 @@ class Rest(Op):
     part: int
     results: tuple[TensorType, ...] = ()
 
-    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
-        return declared(self.results)
+    infer = as_declared
 
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> tuple[Array, ...]:
         return context.call(self.part, xs)

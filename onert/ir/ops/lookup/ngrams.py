@@ -12,10 +12,10 @@ from attrs import field, frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import require
 from onert.ir.types import CallTypes, TensorType
 
-from .strings import text
+from .strings import OfWords, text
 
 
 class Weighting(Enum):
@@ -27,7 +27,7 @@ class Weighting(Enum):
 
 
 @frozen
-class CountGroups(Op):
+class CountGroups(OfWords):
     """Counts how often listed groups of words (n-grams) occur in rows of words, also with words skipped between them.
 
     - `x`: integers or strings [n] or [rows, n]
@@ -70,13 +70,7 @@ class CountGroups(Op):
     def rounds(self, types: CallTypes) -> int:
         return (shapes.num_elements(types.input(0).shape) or 0) * self.longest * (self.skips + 1)
 
-    def evaluate(self, x: Array) -> Array:
-        return self._counting()(x)
-
-    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
-        return self._counting() if x is None else None
-
-    def _counting(self) -> Callable[[Array], Array]:
+    def function(self) -> Callable[[Array], Array]:
         groups = self._groups()
         columns = dict(zip(groups, self.columns, strict=True))  # of equal groups the last counts
         table = _Table(columns)

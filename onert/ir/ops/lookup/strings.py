@@ -56,6 +56,21 @@ def _rounds(op: Op, types: CallTypes) -> int:
     return shapes.num_elements(types.input(0).shape) or 0
 
 
+class OfWords(Op):
+    """A function of an array of words, made from attributes; it takes time to make, so runs share it."""
+
+    __slots__ = ()
+
+    def function(self) -> Callable[[Array], Array]:
+        raise NotImplementedError
+
+    def evaluate(self, x: Array) -> Array:
+        return self.function()(x)
+
+    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
+        return self.function() if x is None else None
+
+
 @frozen
 class StringConcat(Op):
     """Concatenates strings element by element, `x` first; shapes broadcast. Source: ONNX StringConcat.
@@ -129,7 +144,7 @@ _CASES: dict[Letters, Callable[[str], str]] = {
 
 
 @frozen
-class StringNormalize(Op):
+class StringNormalize(OfWords):
     """Removes stop words from a row of strings and changes the case of the rest.
 
     - `x`: strings [n] or [1, n]
@@ -149,13 +164,7 @@ class StringNormalize(Op):
 
     rounds = _rounds
 
-    def evaluate(self, x: Array) -> Array:
-        return self._function()(x)
-
-    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
-        return self._function() if x is None else None
-
-    def _function(self) -> Callable[[Array], Array]:
+    def function(self) -> Callable[[Array], Array]:
         fold: Callable[[str], str] = (lambda s: s) if self.case_sensitive else str.lower
         gone = {fold(word) for word in self.stopwords}
         change = _CASES[self.letters]
@@ -170,7 +179,7 @@ class StringNormalize(Op):
 
 
 @frozen
-class RegexFullMatch(Op):
+class RegexFullMatch(OfWords):
     """Whether a regular expression matches the whole of each string. Source: ONNX RegexFullMatch.
 
     - `x`: strings
@@ -188,13 +197,7 @@ class RegexFullMatch(Op):
 
     rounds = _rounds
 
-    def evaluate(self, x: Array) -> Array:
-        return self._function()(x)
-
-    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
-        return self._function() if x is None else None
-
-    def _function(self) -> Callable[[Array], Array]:
+    def function(self) -> Callable[[Array], Array]:
         match = _compiled(self.pattern).fullmatch
 
         def evaluate(x: Array) -> Array:
@@ -225,7 +228,7 @@ _STARTS, _ENDS = "\x02", "\x03"
 
 
 @frozen
-class Tokenize(Op):
+class Tokenize(OfWords):
     """Splits strings into tokens along a new last axis, padded with `padding`.
 
     - `x`: strings [n] or [m, n]
@@ -252,13 +255,7 @@ class Tokenize(Op):
 
     rounds = _rounds
 
-    def evaluate(self, x: Array) -> Array:
-        return self._function()(x)
-
-    def prepare(self, x: Array | None) -> Callable[[Array], Array] | None:
-        return self._function() if x is None else None
-
-    def _function(self) -> Callable[[Array], Array]:
+    def function(self) -> Callable[[Array], Array]:
         patterns = self._patterns()
         return lambda x: _filled(self._rows(x, patterns), x.shape, self.padding)
 
