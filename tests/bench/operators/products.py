@@ -83,27 +83,14 @@ def convolutions() -> Iterator[Case]:
         yield _conv("ConvTranspose1d", o, (1, c, n), (k,), "ConvTranspose", stride=s, pads=[(k - s) // 2])
     yield _conv("ConvTranspose3d", 16, (1, 32, 8, 16, 16), (2, 2, 2), "ConvTranspose", stride=2, pads=[0] * 3)
     yield _conv("ConvTranspose3d", 16, (1, 16, 8, 16, 16), (4, 4, 4), "ConvTranspose", stride=2, pads=[1] * 3)
-    yield (
-        "Col2Im 3x3 28x28",
-        "Col2Im",
-        [floats(1, 64 * 9, 784)],
-        [np.int64([28, 28]), np.int64([3, 3])],
-        {"pads": [1] * 4},
-    )
-    yield (
-        "Col2Im 3x3 56x56",
-        "Col2Im",
-        [floats(1, 16 * 9, 3136)],
-        [np.int64([56, 56]), np.int64([3, 3])],
-        {"pads": [1] * 4},
-    )
-    yield (
-        "Col2Im 4x4/2 28x28",
-        "Col2Im",
-        [floats(1, 32 * 16, 196)],
-        [np.int64([28, 28]), np.int64([4, 4])],
-        {"pads": [1] * 4, "strides": [2, 2]},
-    )
+    for channels, n, k, steps, how in (
+        (64, 28, 3, 784, {}),
+        (16, 56, 3, 3136, {}),
+        (32, 28, 4, 196, {"strides": [2, 2]}),
+    ):
+        name = f"Col2Im {k}x{k}{'/2' if how else ''} {n}x{n}"
+        sizes = [np.int64([n, n]), np.int64([k, k])]
+        yield name, "Col2Im", [floats(1, channels * k * k, steps)], sizes, {"pads": [1] * 4, **how}
     for shape in ((1, 16, 28, 28),):
         yield (
             f"DeformConv {shape}",

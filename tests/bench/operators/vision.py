@@ -31,62 +31,17 @@ def vision() -> Iterator[Case]:
                     [None, None, np.int64([*shape[:2], *to])],
                     {"mode": mode, "coordinate_transformation_mode": where, "nearest_mode": "floor"},
                 )
-    yield (
-        "Resize linear antialias 224 to 112",
-        "Resize",
-        [floats(1, 3, 224, 224)],
-        [None, None, np.int64([1, 3, 112, 112])],
-        {"mode": "linear", "antialias": 1},
-    )
-    yield (
-        "Resize cubic antialias 512 to 224",
-        "Resize",
-        [floats(1, 3, 512, 512)],
-        [None, None, np.int64([1, 3, 224, 224])],
-        {"mode": "cubic", "antialias": 1},
-    )
-    yield (
-        "Resize 1d linear (1, 64, 200)",
-        "Resize",
-        [floats(1, 64, 200)],
-        [None, None, np.int64([1, 64, 400])],
-        {"mode": "linear"},
-    )
-    yield (
-        "Resize 1d nearest (1, 64, 200)",
-        "Resize",
-        [floats(1, 64, 200)],
-        [None, None, np.int64([1, 64, 400])],
-        {"mode": "nearest"},
-    )
-    yield (
-        "Resize 3d linear",
-        "Resize",
-        [floats(1, 16, 8, 16, 16)],
-        [None, None, np.int64([1, 16, 16, 32, 32])],
-        {"mode": "linear"},
-    )
-    yield (
-        "Resize 3d nearest",
-        "Resize",
-        [floats(1, 16, 8, 16, 16)],
-        [None, None, np.int64([1, 16, 16, 32, 32])],
-        {"mode": "nearest"},
-    )
-    yield (
-        "Resize u8 linear 480x640 to 224",
-        "Resize",
-        [integers("uint8", 255, 1, 3, 480, 640)],
-        [None, None, np.int64([1, 3, 224, 224])],
-        {"mode": "linear"},
-    )
-    yield (
-        "Resize nhwc linear 56 to 112",
-        "Resize",
-        [floats(1, 56, 56, 32)],
-        [None, None, np.int64([1, 112, 112, 32])],
-        {"mode": "linear"},
-    )
+    for name, x, sizes, how in (
+        ("linear antialias 224 to 112", floats(1, 3, 224, 224), (1, 3, 112, 112), {"mode": "linear", "antialias": 1}),
+        ("cubic antialias 512 to 224", floats(1, 3, 512, 512), (1, 3, 224, 224), {"mode": "cubic", "antialias": 1}),
+        ("1d linear (1, 64, 200)", floats(1, 64, 200), (1, 64, 400), {"mode": "linear"}),
+        ("1d nearest (1, 64, 200)", floats(1, 64, 200), (1, 64, 400), {"mode": "nearest"}),
+        ("3d linear", floats(1, 16, 8, 16, 16), (1, 16, 16, 32, 32), {"mode": "linear"}),
+        ("3d nearest", floats(1, 16, 8, 16, 16), (1, 16, 16, 32, 32), {"mode": "nearest"}),
+        ("u8 linear 480x640 to 224", integers("uint8", 255, 1, 3, 480, 640), (1, 3, 224, 224), {"mode": "linear"}),
+        ("nhwc linear 56 to 112", floats(1, 56, 56, 32), (1, 112, 112, 32), {"mode": "linear"}),
+    ):
+        yield f"Resize {name}", "Resize", [x], [None, None, np.int64(sizes)], how
     for mode in ("linear", "nearest", "cubic"):
         for padding in ("zeros", "border", "reflection"):
             grid = DRAW.uniform(-1.1, 1.1, (1, 56, 56, 2)).astype(np.float32)
@@ -138,20 +93,9 @@ def vision() -> Iterator[Case]:
         yield f"DFT {n}", "DFT", [floats(8, n, 1)], [None, np.int64(1)], {"onesided": 1}
         yield f"DFT complex {n}", "DFT", [floats(8, n, 2)], [None, np.int64(1)], {}
     yield "DFT inverse 512", "DFT", [floats(8, 512, 2)], [None, np.int64(1)], {"inverse": 1}
-    yield (
-        "STFT 16000 by 160, 400",
-        "STFT",
-        [floats(1, 16000, 1)],
-        [np.int64(160), positive(400), np.int64(400)],
-        {"onesided": 1},
-    )
-    yield (
-        "STFT 16000 by 128, 512",
-        "STFT",
-        [floats(1, 16000, 1)],
-        [np.int64(128), positive(512), np.int64(512)],
-        {"onesided": 1},
-    )
+    for step, size in ((160, 400), (128, 512)):
+        constants = [np.int64(step), positive(size), np.int64(size)]
+        yield f"STFT 16000 by {step}, {size}", "STFT", [floats(1, 16000, 1)], constants, {"onesided": 1}
     yield (
         "MelWeightMatrix",
         "MelWeightMatrix",
