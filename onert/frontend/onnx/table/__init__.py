@@ -37,11 +37,7 @@ _OWN = (
     "microsoft.fused",
 )
 """The files with operators of ONNX's own domain, those with the most common operators first."""
-TABLE: Families[str, Importer] = Families(__name__, _OWN)
-"""Importers of these operators."""
-
-_OTHERS = (
-    "layers.attention",
+_MICROSOFT = (
     "text",
     "microsoft.fused",
     "microsoft.quantized",
@@ -59,15 +55,19 @@ _OTHERS = (
     "microsoft.windowed",
     "microsoft.alignment",
     "generation.search",
-    "learning.linear",
-    "learning.support_vectors",
-    "learning.trees",
-    "learning.training",
 )
-OTHERS: Families[tuple[str, str], Importer] = Families(__name__, _OTHERS, "OTHERS")
-"""Importers by domain and operator."""
+_LEARNING = ("learning.linear", "learning.support_vectors", "learning.trees")
+
+DOMAINS: dict[str, Families[str, Importer]] = {
+    "": Families(__name__, _OWN),
+    "com.microsoft": Families(__name__, _MICROSOFT, "MICROSOFT"),
+    "ai.onnx.ml": Families(__name__, _LEARNING),
+    "ai.onnx.preview": Families(__name__, ("layers.attention",), "PREVIEW"),
+    "ai.onnx.preview.training": Families(__name__, ("learning.training",)),
+}
+"""Importers of operators by domain; ONNX's own is empty."""
 
 
 def importer(domain: str, operator: str) -> Importer | None:
-    """The importer of an operator, if there is one; ONNX's own domain is empty."""
-    return OTHERS.get((domain, operator)) if domain else TABLE.get(operator)
+    """The importer of an operator, if there is one."""
+    return DOMAINS[domain].get(operator) if domain in DOMAINS else None

@@ -9,8 +9,6 @@ from onert.ir.ops.lookup.murmur import MurmurHash3
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
 
-from .microsoft import DOMAIN
-
 
 def _split(node: Node) -> tuple[int, ...]:
     most = node.integer("maxsplit") if node.has_attribute("maxsplit") else None
@@ -71,4 +69,4 @@ TABLE: dict[str, Importer] = {
     "StringSplit": _split,
     "TfIdfVectorizer": _groups,
 }
-OTHERS: dict[tuple[str, str], Importer] = {(DOMAIN, "MurmurHash3"): _hashes, (DOMAIN, "Tokenizer"): _tokens}
+MICROSOFT: dict[str, Importer] = {"MurmurHash3": _hashes, "Tokenizer": _tokens}

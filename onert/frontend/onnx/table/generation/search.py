@@ -13,7 +13,6 @@ from onert.ir.ops.control_flow.sampling import Drawing
 from onert.ir.ops.control_flow.search import BeamSearch, GreedySearch
 from onert.ir.ops.control_flow.steps import Encoding
 
-DOMAIN = "com.microsoft"
 _STEP = ("input_ids", "position_ids", "attention_mask")
 
 
@@ -207,10 +206,9 @@ def _times(node: Node) -> Timestamps | None:
     return None if begin < 0 else Timestamps(begin, eos, (none, lm), (start, *tasks))
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "BeamSearch": _beams,
     "GreedySearch": _greedy,
     "Sampling": _sampled,
     "WhisperBeamSearch": _beams,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -267,4 +267,4 @@ def _rotary(node: Node) -> int:
 
 
 TABLE: dict[str, Importer] = {"Attention": _attention, "RotaryEmbedding": _rotary}
-OTHERS: dict[tuple[str, str], Importer] = {("ai.onnx.preview", "FlexAttention"): _flex_attention}
+PREVIEW: dict[str, Importer] = {"FlexAttention": _flex_attention}

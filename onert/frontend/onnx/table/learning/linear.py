@@ -15,7 +15,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.reduction.reduce import Reduction
 
-from .scores import DOMAIN, best, labelled, labels, transformed
+from .scores import best, labelled, labels, transformed
 
 
 def rows(node: Node) -> Expression:
@@ -249,7 +249,7 @@ def _one_hot(node: Node) -> int:
     return d.add(OneHot(-1), where, d.constant(len(keys), DType.INT32), one, zero)
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "ArrayFeatureExtractor": _features,
     "Binarizer": _binarized,
     "CategoryMapper": _categories,
@@ -265,4 +265,3 @@ _IMPORTERS: dict[str, Importer] = {
     "Scaler": _scaled,
     "ZipMap": _map,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -14,7 +14,6 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 
-DOMAIN = "ai.onnx.ml"
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 """In the order of their numbers in TreeEnsemble."""
 

@@ -15,7 +15,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
 
 from .linear import rows
-from .scores import DOMAIN, best, labels, transformed
+from .scores import best, labels, transformed
 
 
 def _regressor(node: Node) -> int:
@@ -145,5 +145,4 @@ def _probabilities(node: Node, scores: Expression, pairs: list[tuple[int, int]],
     return scores.of(d.add(CoupledProbabilities(), matrix.operand))
 
 
-_IMPORTERS: dict[str, Importer] = {"SVMClassifier": _classifier, "SVMRegressor": _regressor}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+TABLE: dict[str, Importer] = {"SVMClassifier": _classifier, "SVMRegressor": _regressor}

@@ -10,7 +10,6 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-_DOMAIN = "ai.onnx.preview.training"
 Step = Callable[[Node, Expression, Expression, list[Expression]], list[Expression]]
 """Returns the new tensor and states, given the rate, the update count, and a tensor with its gradient and states."""
 
@@ -68,9 +67,8 @@ def _momentum(node: Node, rate: Expression, update: Expression, tensors: list[Ex
     return [x - rate.cast(x.dtype) * way, v]
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "Adagrad": _each(1, _adagrad),
     "Adam": _each(2, _adam),
     "Momentum": _each(1, _momentum),
 }
-OTHERS = {(_DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

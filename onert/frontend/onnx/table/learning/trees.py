@@ -13,7 +13,7 @@ from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.lookup.trees import Aggregation, Test, TreeEnsemble
 
-from .scores import DOMAIN, TRANSFORMS, best, labelled, labels, transformed
+from .scores import TRANSFORMS, best, labelled, labels, transformed
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _MEMBER = len(_MODES)
@@ -301,9 +301,8 @@ def _one_of_two(node: Node, trees: _Trees, classes: tuple[Array, DType], how: st
     return (place if ignored else labelled(place, classes)).operand, scores.operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+TABLE: dict[str, Importer] = {
     "TreeEnsemble": _ensemble,
     "TreeEnsembleClassifier": _classifier,
     "TreeEnsembleRegressor": _regressor,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -1,3 +1,1 @@
 """Operators of ONNX Runtime's own domain, com.microsoft."""
-
-DOMAIN = "com.microsoft"

@@ -18,8 +18,6 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.reduction.reduce import Reduction
 
-from . import DOMAIN
-
 _BOTH, _FIRST, _SECOND = 0, 1, 2
 """A step along both sequences, or along one of them."""
 
@@ -90,5 +88,4 @@ def _warped(node: Node) -> int:
     return costs.of(kept).transpose(1, 0).cast(DType.INT32).operand
 
 
-_IMPORTERS: dict[str, Importer] = {"DynamicTimeWarping": _warped}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+MICROSOFT: dict[str, Importer] = {"DynamicTimeWarping": _warped}

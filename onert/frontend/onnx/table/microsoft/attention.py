@@ -23,8 +23,7 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.contraction.cached_attention import CachedAttention, Shown
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from . import DOMAIN
-from .quantized import OTHERS as QUANTIZED
+from .quantized import MICROSOFT as QUANTIZED
 
 LEAST = float.fromhex("-0x1.fffffep+127")
 """Added to the score of a key that a query may not attend to: the lowest float32."""
@@ -178,7 +177,7 @@ def _quantized_attention(node: Node) -> tuple[int | None, ...]:
     """Inputs: x, weights, bias, both scales, a mask, both zero points, the past."""
     refuse_given(node, (), ("do_rotary", "past_present_share_buffer"))
     given = (*(node.input(at) for at in (0, 1, 3, 4)), node.optional(6), node.optional(7), node.input(2))
-    product = QUANTIZED[DOMAIN, "MatMulIntegerToFloat"](evolve(node, inputs=given, outputs=("x",)))
+    product = QUANTIZED["MatMulIntegerToFloat"](evolve(node, inputs=given, outputs=("x",)))
     if not isinstance(product, int):
         raise ModelError("the product is not a tensor")
     masked = evolve(node, inputs=(None, None, None, node.optional(5)))
@@ -266,10 +265,9 @@ def first_places(totals: Expression, most: Expression, new: Expression) -> Expre
     return most.equals(new).select(totals.like(0), totals - new)
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "Attention": _attention,
     "GroupQueryAttention": _grouped,
     "MultiHeadAttention": _multi_head,
     "QAttention": _quantized_attention,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

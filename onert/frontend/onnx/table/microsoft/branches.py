@@ -12,8 +12,6 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
-from . import DOMAIN
-
 
 def _wide(x: Expression) -> Expression:
     return x.cast(DType.FLOAT32)
@@ -121,10 +119,9 @@ def _engram(node: Node) -> tuple[int | None, ...]:
     return found, None if last is None else (_rms(y, epsilon) * _wide(last)).cast(value.dtype).operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "BranchwiseRMSNorm": _norm,
     "EngramGate": _engram,
     "HyperConnectionPostMix": _injected,
     "HyperConnectionPreMix": _reduced,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

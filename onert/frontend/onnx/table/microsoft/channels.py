@@ -16,8 +16,7 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
-from . import DOMAIN
-from .fused import OTHERS as FUSED
+from .fused import MICROSOFT as FUSED
 
 
 def _convolved(node: Node) -> int:
@@ -26,7 +25,7 @@ def _convolved(node: Node) -> int:
     given = [x.transpose(*to_channels_first(x.rank)).operand, node.input(1), node.optional(2)]
     if node.has(3):
         given.append(operand(node, 3).transpose(*to_channels_first(x.rank)).operand)
-    found = FUSED[DOMAIN, "FusedConv"](evolve(node, inputs=tuple(given)))
+    found = FUSED["FusedConv"](evolve(node, inputs=tuple(given)))
     assert isinstance(found, int)
     return x.of(found).transpose(*to_channels_last(x.rank)).operand
 
@@ -91,7 +90,7 @@ def _bias_split_gelu(node: Node) -> int:
 
 def _product_gelu(node: Node) -> int:
     product = operand(node, 0) @ operand(node, 1)
-    found = FUSED[DOMAIN, "FastGelu"](evolve(node, inputs=(product.operand, node.optional(2))))
+    found = FUSED["FastGelu"](evolve(node, inputs=(product.operand, node.optional(2))))
     assert isinstance(found, int)
     return found
 
@@ -111,7 +110,7 @@ def _integers_summed(node: Node) -> int:
     return x.sum(*axes, keep=node.flag("keepdims", default=True)).operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "BiasSplitGelu": _bias_split_gelu,
     "GatedRMSNorm": _gated_norm,
     "GemmFastGelu": _product_gelu,
@@ -122,4 +121,3 @@ _IMPORTERS: dict[str, Importer] = {
     "ReduceSumInteger": _integers_summed,
     "SkipGroupNorm": _skip_group_norm,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

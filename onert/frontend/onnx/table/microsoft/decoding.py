@@ -14,7 +14,6 @@ from onert.ir import Array, DType, ModelError
 from onert.ir.ops.contraction.cached_attention import CachedAttention, Shown
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
 
-from . import DOMAIN
 from .attention import attention_scale, bias_parts, first_places, separate_inputs, sum_of
 
 
@@ -143,5 +142,4 @@ def _block_mask(node: Node, heads: int, block: int) -> Array:
 _MOST_BLOCKS = 1 << 14
 
 
-_IMPORTERS: dict[str, Importer] = {"DecoderMaskedMultiHeadAttention": _one_token, "SparseAttention": _sparse}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+MICROSOFT: dict[str, Importer] = {"DecoderMaskedMultiHeadAttention": _one_token, "SparseAttention": _sparse}

@@ -15,8 +15,6 @@ from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from . import DOMAIN
-
 _INTERLEAVED, _BEHIND = 1, 2
 """The layout of the two halves of a fused SwiGLU."""
 _FUNCTIONS = {"relu": UnaryKind.RELU, "gelu": UnaryKind.GELU_TANH}
@@ -212,5 +210,4 @@ def _router(node: Node) -> tuple[int | None, ...]:
 _LEAST_SHARE = 1e-20
 
 
-_IMPORTERS: dict[str, Importer] = {"MoE": _experts, "MoEGroupRouter": _router, "QMoE": _quantized}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+MICROSOFT: dict[str, Importer] = {"MoE": _experts, "MoEGroupRouter": _router, "QMoE": _quantized}

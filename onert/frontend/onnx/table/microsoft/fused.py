@@ -18,7 +18,6 @@ from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from . import DOMAIN
 from .standard import as_standard
 
 
@@ -160,7 +159,7 @@ def _rotary(node: Node) -> int:
     return Expression(d, y.operand).reshape_by(y.size(0), y.size(1), total).operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "BiasAdd": lambda node: (operand(node, 0) + operand(node, 1) + operand(node, 2)).operand,
     "BiasGelu": partial(_of_biased, lambda x: x.unary(UnaryKind.GELU)),
     "EmbedLayerNormalization": _embedded,
@@ -175,5 +174,4 @@ _IMPORTERS: dict[str, Importer] = {
     "SkipSimplifiedLayerNormalization": _skip_simplified,
     "TransposeMatMul": _fused_matmul,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
-TABLE = {"SimplifiedLayerNormalization": _IMPORTERS["SimplifiedLayerNormalization"]}
+TABLE = {"SimplifiedLayerNormalization": MICROSOFT["SimplifiedLayerNormalization"]}

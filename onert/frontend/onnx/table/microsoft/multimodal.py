@@ -8,8 +8,6 @@ from onert.frontend.onnx.table.layers.attention import merge_heads, split_heads
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import ModelError
 
-from . import DOMAIN
-
 _STREAMS = 3
 
 
@@ -55,5 +53,4 @@ def _rotary(node: Node) -> int:
     return (merge_heads(y) if flat else y).operand
 
 
-_IMPORTERS: dict[str, Importer] = {"MRotaryEmbedding": _rotary}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+MICROSOFT: dict[str, Importer] = {"MRotaryEmbedding": _rotary}

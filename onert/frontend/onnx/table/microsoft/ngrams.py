@@ -9,8 +9,6 @@ from onert.frontend.onnx.table.elements.movement import sliced
 from onert.ir import ModelError
 from onert.ir.ops.elementwise.binary import BinaryKind
 
-from . import DOMAIN
-
 _MOST = 64
 
 
@@ -80,5 +78,4 @@ def _same_segment(segments: Expression, back: int) -> Expression:
     return _shifted(older, 0, segments).equals(newer)
 
 
-_IMPORTERS: dict[str, Importer] = {"NGramHashMapping": _hashes}
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
+MICROSOFT: dict[str, Importer] = {"NGramHashMapping": _hashes}

@@ -14,8 +14,6 @@ from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import normalize_axis
 
-from . import DOMAIN
-
 _BYTES = 4
 """The accuracy level that allows products of bytes."""
 _BYTES_WITH_TWO_BITS = (32, 64, 128)
@@ -186,9 +184,8 @@ def _by_table(node: Node) -> int:
     return matmul(d, x.operand, matrix)
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "GatherBlockQuantized": _rows,
     "MatMulBnb4": _by_table,
     "MatMulNBits": _product,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

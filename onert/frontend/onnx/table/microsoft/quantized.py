@@ -20,7 +20,6 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
-from . import DOMAIN
 from .fused import embedded
 from .standard import channels_first
 
@@ -228,7 +227,7 @@ def _embedded(node: Node) -> tuple[int | None, ...]:
     return embedded(node, lambda at, x: _real(node, x, at + 6, at + 11), None)[:2]
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "DynamicQuantizeLSTM": _lstm,
     "DynamicQuantizeMatMul": _dynamic,
     "MatMulIntegerToFloat": _integers_to_float,
@@ -246,4 +245,3 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearSoftmax": _one(_softmax),
     "QLinearWhere": _where,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -18,8 +18,6 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.determinant import Inverse
 from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 
-from . import DOMAIN
-
 
 def _regions(node: Node) -> int:
     """Crop regions [top, left, bottom, right], in fractions of the image, to one size with aligned corners."""
@@ -85,10 +83,9 @@ def _unique(node: Node) -> tuple[int, ...]:
     return y, which, counts
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "CropAndResize": _regions,
     "Inverse": lambda node: node.draft.add(Inverse(), node.input(0)),
     "NGramRepeatBlock": _ban_repeated_ngrams,
     "Unique": _unique,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -19,8 +19,6 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from . import DOMAIN
-
 
 def as_standard(importer: Importer) -> Importer:
     """The newest version of one of ONNX's own operators under another domain."""
@@ -78,7 +76,7 @@ def _wide_product(node: Node) -> int:
     return (x @ y).operand
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "CDist": _distances,
     "DequantizeLinear": as_standard(QUANTIZATION["DequantizeLinear"]),
     "ExpandDims": lambda node: node.draft.add(ExpandDims(), node.input(0), node.input(1)),
@@ -95,4 +93,3 @@ _IMPORTERS: dict[str, Importer] = {
     "ScaledSiLU": _scaled_silu,
     "Trilu": as_standard(INDEXING["Trilu"]),
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

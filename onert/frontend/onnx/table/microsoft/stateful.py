@@ -17,8 +17,6 @@ from onert.frontend.onnx.table.layers.stateful import state_length
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from . import DOMAIN
-
 _STATE_EXTENSIONS = {
     "input_channel_offset": 0,
     "input_channels": 0,
@@ -211,11 +209,10 @@ def _decay(node: Node, x: Expression, heads: int, n: int) -> Expression:
     return (rate * x).unary(UnaryKind.LOGISTIC) * node.number("gate_lower_bound", -5.0)
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "CausalConvWithState": _with_usual(LAYERS["CausalConvWithState"], _STATE_EXTENSIONS),
     "GatedDeltaNet": _with_usual(_delta_net, {"state_update_capacity": 0}),
     "LinearAttention": _with_usual(ATTENTION["LinearAttention"], {"state_window": 0}),
     "LinearAttentionGate": _gate,
     "VarlenCausalConvWithState": _with_usual(_packed_convolution, {"state_update_capacity": 0}),
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -15,8 +15,6 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.shape import normalize_axis
 
-from . import DOMAIN
-
 _WIDEST = 1 << 20
 
 
@@ -86,9 +84,8 @@ def _transposed(node: Node) -> int:
     return sliced(node.draft, y, axes, starts.operand, ends.operand, None)
 
 
-_IMPORTERS: dict[str, Importer] = {
+MICROSOFT: dict[str, Importer] = {
     "ConvTransposeWithDynamicPads": _transposed,
     "UnfoldTensor": _unfold,
     "WordConvEmbedding": _words,
 }
-OTHERS = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
