@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -100,29 +100,33 @@ def _cases(options: _Options, completes: str) -> Iterator[str]:
     yield "  esac"
 
 
+def _function(command: str, lines: Iterable[str], register: str) -> Iterator[str]:
+    """A function of these lines, registered as what completes the command."""
+    name = f"_{command}_completion"
+    yield from (f"{name}() {{", *lines, "}", f"{register} {name} {command}")
+
+
 def _bash(command: str, options: _Options) -> Iterator[str]:
     names, free = _words(options)
-    function = f"_{command}_completion"
-    yield f"{function}() {{"
-    yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}"
-    yield '  case "$before" in'
-    yield from _cases(options, 'COMPREPLY=($(compgen -W "{}" -- "$word"))')
-    yield f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))'
-    yield f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi'
-    yield "}"
-    yield f"complete -o filenames -F {function} {command}"
+    lines = (
+        "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}",
+        '  case "$before" in',
+        *_cases(options, 'COMPREPLY=($(compgen -W "{}" -- "$word"))'),
+        f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))',
+        f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi',
+    )
+    return _function(command, lines, "complete -o filenames -F")
 
 
 def _zsh(command: str, options: _Options) -> Iterator[str]:
     names, free = _words(options)
-    function = f"_{command}_completion"
-    yield f"{function}() {{"
-    yield "  case ${words[CURRENT-1]} in"
-    yield from _cases(options, "compadd -- {}")
-    yield f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}"
-    yield f"  else {f'compadd -- {free}; ' if free else ''}_files; fi"
-    yield "}"
-    yield f"compdef {function} {command}"
+    lines = (
+        "  case ${words[CURRENT-1]} in",
+        *_cases(options, "compadd -- {}"),
+        f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}",
+        f"  else {f'compadd -- {free}; ' if free else ''}_files; fi",
+    )
+    return _function(command, lines, "compdef")
 
 
 def _fish(command: str, options: _Options) -> Iterator[str]:
