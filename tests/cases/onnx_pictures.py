@@ -12,7 +12,8 @@ from onert.ir.ops.reduction.scan import CumProd
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, MaxRoiPool
 from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
 from onert.ir.ops.vision_audio.image_decoder import ImageDecoder, Pixels
-from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
+from onert.ir.ops.vision_audio.interpolate import Interpolation
+from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign
 
 from .case import Case
 
@@ -41,21 +42,24 @@ CASES: list[Case] = [
             GridSample(sampling, outside, corners=corners),
             (floats((2, 3, 4, 5)), _POINTS),
         )
-        for sampling in Sampling
+        for sampling in Interpolation
         for outside in Outside
         for corners in (False, True)
     ),
-    Case("rows at points", GridSample(Sampling.CUBIC), (floats((2, 3, 7)), _POINTS.reshape(2, 6, 2)[..., :1])),
+    Case("rows at points", GridSample(Interpolation.CUBIC), (floats((2, 3, 7)), _POINTS.reshape(2, 6, 2)[..., :1])),
     _sampled("the middle, and a corner beside zeros", GridSample(), [(0, 0), (-1, -1)], [2.5, 0.25]),
     _sampled("the border goes on", GridSample(outside=Outside.BORDER), [(-1, -1), (9, 9)], [1, 4]),
-    _sampled("nearest, x first", GridSample(Sampling.NEAREST, corners=True), [(1, -1), (-1, 1)], [2, 3]),
+    _sampled("nearest, x first", GridSample(Interpolation.NEAREST, corners=True), [(1, -1), (-1, 1)], [2, 3]),
     _sampled("mirrored at pixels' borders", GridSample(outside=Outside.REFLECTION), [(-1.5, -0.5), (1.5, 0.5)], [1, 4]),
     _sampled(
-        "mirrored at pixels", GridSample(Sampling.NEAREST, Outside.REFLECTION, corners=True), [(3, -1), (5, 1)], [1, 4]
+        "mirrored at pixels",
+        GridSample(Interpolation.NEAREST, Outside.REFLECTION, corners=True),
+        [(3, -1), (5, 1)],
+        [1, 4],
     ),
     Case(
         "a cubic through a constant",
-        GridSample(Sampling.CUBIC, Outside.BORDER),
+        GridSample(Interpolation.CUBIC, Outside.BORDER),
         (np.full((1, 1, 3, 3), 7, np.float32), _at((0.3, -0.2))),
         (np.full((1, 1, 1, 1), 7, np.float32),),
     ),

@@ -17,7 +17,8 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
-from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
+from onert.ir.ops.vision_audio.interpolate import Interpolation
+from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
@@ -111,7 +112,7 @@ def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
     x, grid = types.input(0), types.input(1)
     if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return f"{x.dtype.text} at points in {grid.dtype.text} has no decomposition"
-    taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
+    taps = {Interpolation.NEAREST: 1, Interpolation.LINEAR: 2, Interpolation.CUBIC: 4}[op.sampling] ** (x.rank - 2)
     return why_not_picked(op, types) if taps <= _MOST_TAPS else f"each sample is interpolated from {taps} elements"
 
 
@@ -140,13 +141,13 @@ def _position(d: Draft, at: int, size: int, corners: bool) -> int:
     return bounded(d, position)
 
 
-def _neighbours(d: Draft, sampling: Sampling, position: int) -> list[Tap]:
+def _neighbours(d: Draft, sampling: Interpolation, position: int) -> list[Tap]:
     """The elements beside coordinates, which must be in the range of integers."""
-    if sampling is Sampling.NEAREST:
+    if sampling is Interpolation.NEAREST:
         return [Tap(d.cast(d.unary(UnaryKind.ROUND, position), DType.INT32), None)]
     low = d.unary(UnaryKind.FLOOR, position)
     first, t = d.cast(low, DType.INT32), d.difference(position, low)
-    if sampling is Sampling.LINEAR:
+    if sampling is Interpolation.LINEAR:
         return [Tap(first, d.difference(d.like(t, 1), t)), Tap(d.sum(first, d.number(1)), t)]
     return [Tap(d.sum(first, d.number(k)), _keys(d, t, k)) for k in (-1, 0, 1, 2)]
 
@@ -209,7 +210,7 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
         for axis, size in enumerate(sizes):
             displacement = d.part(displacements, (group, axis, 0, 0, 0), (1, 1, batch, count, taps))
             position = d.sum(d.reshaped(displacement, batch, count * taps), d.constant(positions[axis].reshape(1, -1)))
-            neighbours = _neighbours(d, Sampling.LINEAR, bounded(d, position))
+            neighbours = _neighbours(d, Interpolation.LINEAR, bounded(d, position))
             sides.append([_in_range(d, Outside.ZEROS, False, tap, size) for tap in neighbours])
         group_rows = d.part(rows, (0, 0, group * per), (batch, math.prod(sizes), per))
         found = weighted_sum(d, group_rows, sides, sizes)
@@ -298,7 +299,7 @@ def _cells(d: Draft, op: RoiAlign, corners: int, start: int, cells: int, size: i
             d.compared(ComparisonKind.GREATER_EQUAL, at, d.like(at, -1)),
             d.compared(ComparisonKind.LESS_EQUAL, at, d.like(at, size)),
         )
-        for tap in _neighbours(d, Sampling.LINEAR, d.clamped(at, 0, size - 1)):
+        for tap in _neighbours(d, Interpolation.LINEAR, d.clamped(at, 0, size - 1)):
             assert tap.weight is not None
             weight = d.chosen(is_inside, tap.weight, d.like(tap.weight, 0))
             found.append(Tap(d.clamped(tap.index, 0, size - 1), weight))

@@ -11,14 +11,15 @@ from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.columns import FromColumns
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, MaxRoiPool
 from onert.ir.ops.vision_audio.image_decoder import ImageDecoder, Pixels
-from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
+from onert.ir.ops.vision_audio.interpolate import Interpolation
+from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign
 
 _MODES = {
-    "nearest": Sampling.NEAREST,
-    "linear": Sampling.LINEAR,
-    "bilinear": Sampling.LINEAR,
-    "cubic": Sampling.CUBIC,
-    "bicubic": Sampling.CUBIC,
+    "nearest": Interpolation.NEAREST,
+    "linear": Interpolation.LINEAR,
+    "bilinear": Interpolation.LINEAR,
+    "cubic": Interpolation.CUBIC,
+    "bicubic": Interpolation.CUBIC,
 }
 _OUTSIDE = {"zeros": Outside.ZEROS, "border": Outside.BORDER, "reflection": Outside.REFLECTION}
 

@@ -16,15 +16,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
-from .interpolate import keys_cubic
-
-
-class Sampling(Enum):
-    """How values between grid points are interpolated along each axis."""
-
-    NEAREST = "the nearest one, ties to even"
-    LINEAR = "the two neighbours, linearly"
-    CUBIC = "four neighbours, by a cubic with a = -0.75"
+from .interpolate import Interpolation, keys_cubic
 
 
 class Outside(Enum):
@@ -39,13 +31,13 @@ Taps = list[tuple[Array, Array]]
 """Indices along one axis, and their weights."""
 
 
-def _taps(at: Array, sampling: Sampling) -> Taps:
+def _taps(at: Array, sampling: Interpolation) -> Taps:
     """The indices that contribute to the value at `at` (float64), and their weights."""
-    if sampling is Sampling.NEAREST:
+    if sampling is Interpolation.NEAREST:
         return [(np.rint(at).astype(np.int64), np.ones_like(at))]
     low = np.floor(at)
     first, t = low.astype(np.int64), at - low
-    if sampling is Sampling.LINEAR:
+    if sampling is Interpolation.LINEAR:
         return [(first, 1 - t), (first + 1, t)]
     return [(first + k, keys_cubic(np.abs(t - k), -0.75)) for k in (-1, 0, 1, 2)]
 
@@ -72,7 +64,7 @@ def _combinations(taps: list[Taps]) -> Iterator[tuple[list[Array], Array]]:
         yield [places for places, _ in chosen], weight
 
 
-def sample(x: Array, points: Array, sampling: Sampling, outside: Outside, *, corners: bool = False) -> Array:
+def sample(x: Array, points: Array, sampling: Interpolation, outside: Outside, *, corners: bool = False) -> Array:
     """`x` [batch, channels, *sizes] at `points` [batch, count, axes], in float64 as [batch, channels, count]."""
     sizes = x.shape[2:]
     out = np.zeros((*x.shape[:2], points.shape[1]), np.float64)
@@ -103,10 +95,13 @@ class GridSample(Op):
     - `grid`: floats [batch, *places, axes]: one point per place, coordinates in reverse order of the axes, from -1 at
       one end to 1 at the other; with `corners` the ends are the outermost elements' centres, else their outer borders
 
+    Along each axis a value is the nearest element (ties to even), or that of two neighbours, linearly, or of four, by a
+    cubic with a = -0.75.
+
     Result: [batch, channels, *places] of x's type. Source: ONNX GridSample.
     """
 
-    sampling: Sampling = Sampling.LINEAR
+    sampling: Interpolation = Interpolation.LINEAR
     outside: Outside = Outside.ZEROS
     corners: bool = False
 
@@ -119,7 +114,7 @@ class GridSample(Op):
         return x.result((*x.shape[:2], *grid.shape[1:-1]))
 
     def rounds(self, types: CallTypes) -> int:
-        each = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[self.sampling]
+        each = {Interpolation.NEAREST: 1, Interpolation.LINEAR: 2, Interpolation.CUBIC: 4}[self.sampling]
         return int(each ** (types.input(0).rank - 2))
 
     def evaluate(self, x: Array, grid: Array) -> Array:
@@ -221,7 +216,7 @@ class DeformConv(Op):
             for tap, place in enumerate(np.ndindex(*kernel)):
                 shift = np.array(place) * np.array(self.dilations)
                 points = first + shift + np.moveaxis(moved[:, group, tap], 1, -1)
-                found = sample(x[:, part], points, Sampling.LINEAR, Outside.ZEROS)
+                found = sample(x[:, part], points, Interpolation.LINEAR, Outside.ZEROS)
                 if mask is not None:
                     weights = mask.reshape(len(x), self.offset_groups, taps, count)[:, group, tap]
                     found = found * weights[:, None].astype(np.float64)

@@ -16,7 +16,8 @@ from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.determinant import Inverse
-from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
+from onert.ir.ops.vision_audio.interpolate import Interpolation
+from onert.ir.ops.vision_audio.sampling import GridSample, Outside
 
 
 def _regions(node: Node) -> int:
@@ -41,7 +42,7 @@ def _regions(node: Node) -> int:
     (down, rows), (across, columns) = lines
     wide = [across.unsqueeze(1) + down.unsqueeze(2) * 0, down.unsqueeze(2) + across.unsqueeze(1) * 0]
     grid = wide[0].unsqueeze(3).concat([wide[1].unsqueeze(3)], 3)
-    op = GridSample(Sampling.LINEAR if mode == "bilinear" else Sampling.NEAREST, Outside.BORDER, corners=True)
+    op = GridSample(Interpolation.LINEAR if mode == "bilinear" else Interpolation.NEAREST, Outside.BORDER, corners=True)
     found = x.of(d.add(op, x.take(batches, 0).operand, grid.operand))
     seen = (rows.unsqueeze(2) & columns.unsqueeze(1)).unsqueeze(1)
     return seen.select(found, node.number("extrapolation_value")).operand
