@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -31,8 +31,6 @@ _MOST_SEEN = 1 << 10
 """The most input shapes for which the frame found is remembered."""
 
 _SHAPE: Callable[[Array], tuple[int, ...]] = attrgetter("shape")
-
-Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 
 class _Kept:

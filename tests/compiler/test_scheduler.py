@@ -111,9 +111,10 @@ def test_one_error_names_an_operation_once_however_many_parts_of_it_have_no_back
     d = Draft()
     x = d.input(4)
     total = d.op(ToyAdd(), d.op(ToyScale(2.0), x), d.op(ToyScale(3.0), x))
-    d.operations = [evolve(operation, location="operation 0 GRID") for operation in d.operations]
+    graph = d.graph(total)
+    parts = tuple(evolve(operation, location="operation 0 GRID") for operation in graph.operations)
     with pytest.raises(CompileError) as caught:
-        assigned(Options(), [ToyBackend("first", [ToyAdd])], d.graph(total))
+        assigned(Options(), [ToyBackend("first", [ToyAdd])], evolve(graph, operations=parts))
     assert str(caught.value) == (
         "2 operations have no backend that runs them: operation 0 GRID: first: no kernel for ToyScale (2 times)"
     )

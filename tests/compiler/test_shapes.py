@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from attrs import frozen
 
-from onert.ir import Array, Call, CallTypes, Context, DType, ModelError, Op, Subgraphs, TensorType
+from onert.ir import Array, Call, CallTypes, Context, DType, ModelError, Op, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_model
 
 from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyScale
@@ -49,18 +49,18 @@ class ToyLoop(Op):
         return Call(self.condition, every, gives=False), Call(self.body, every, again=True)
 
 
-def flat(*shape: int | None) -> Draft:
+def one(op: Op, *shape: int | None, results: int = 1) -> Subgraph:
+    """A subgraph of one operation, with its first result."""
     d = Draft()
-    d.op(ToyFlat(), d.input(*shape))
-    return d
+    made = d.op(op, d.input(*shape), results=results)
+    return d.graph(made if results == 1 else made[0])
 
 
-def branching(then: Draft, otherwise: Draft, *shape: int | None) -> Subgraphs:
+def branching(then: Subgraph, otherwise: Subgraph, *shape: int | None) -> Subgraphs:
     d = Draft()
     condition, x = d.input(dtype=DType.BOOL), d.input(*shape)
     result = d.op(ToyBranch(), condition, x, like=TensorType(DType.FLOAT32, (99,)))
-    outer = d.uninferred(result)
-    return Subgraphs((outer, *(b.graph(b.operations[-1].outputs[0]) for b in (then, otherwise))))
+    return Subgraphs((d.uninferred(result), then, otherwise))
 
 
 def result_shape(model: Subgraphs) -> str:
@@ -69,23 +69,17 @@ def result_shape(model: Subgraphs) -> str:
 
 
 def test_a_called_subgraph_has_the_shapes_of_its_call_and_not_of_the_file() -> None:
-    model = infer_model(branching(flat(1, 1), flat(7, 7), 2, 3), 0)
+    model = infer_model(branching(one(ToyFlat(), 1, 1), one(ToyFlat(), 7, 7), 2, 3), 0)
     assert [str(g.type(g.inputs[-1])) for g in model.subgraphs] == ["f32[2, 3]"] * 3
     assert result_shape(model) == "f32[6]"
 
 
 def test_a_dimension_that_differs_between_branches_is_unknown() -> None:
-    half = Draft()
-    half.op(ToyHalves(), half.input(4), results=2)
-    whole = Draft()
-    whole.op(ToyScale(), whole.input(4))
-    assert result_shape(branching(half, whole, 4)) == "f32[?]"
+    assert result_shape(branching(one(ToyHalves(), 4, results=2), one(ToyScale(), 4), 4)) == "f32[?]"
 
 
 def test_branches_of_different_rank_give_an_unknown_rank() -> None:
-    whole = Draft()
-    whole.op(ToyScale(), whole.input(2, 2))
-    assert result_shape(branching(flat(2, 2), whole, 2, 2)) == "f32[*]"
+    assert result_shape(branching(one(ToyFlat(), 2, 2), one(ToyScale(), 2, 2), 2, 2)) == "f32[*]"
 
 
 def test_a_dimension_that_a_loop_changes_is_unknown_in_every_round() -> None:

@@ -28,6 +28,7 @@ from onert.ir import (
     infer_subgraph,
     require,
 )
+from onert.ir.builder import Making
 from onert.ir.shape import broadcast, num_elements, static
 
 
@@ -124,37 +125,31 @@ class ToyRead(ToyOfOne):
         return out
 
 
-class Draft:
+class Draft(Making):
     """A subgraph under construction; methods return operand numbers."""
 
     def __init__(self) -> None:
-        self.operands: list[Operand] = []
-        self.operations: list[Operation] = []
-        self.inputs: list[int] = []
+        super().__init__("")
 
-    def _add(self, operand: Operand) -> int:
-        self.operands.append(operand)
-        return len(self.operands) - 1
-
-    def input(self, *shape: int | None, name: str = "", dtype: DType = DType.FLOAT32) -> int:
-        self.inputs.append(self._add(Operand(TensorType(dtype, shape), name)))
-        return self.inputs[-1]
+    def input(  # type: ignore[override] # sizes instead of a type
+        self, *shape: int | None, name: str = "", dtype: DType = DType.FLOAT32
+    ) -> int:
+        return super().input(TensorType(dtype, shape), name)
 
     def quantized_input(self, dtype: DType, quantization: Quantization | None, *shape: int | None) -> int:
-        self.inputs.append(self._add(Operand(TensorType(dtype, shape, quantization), "x")))
-        return self.inputs[-1]
+        return super().input(TensorType(dtype, shape, quantization), "x")
 
     def constant(self, array: Array, quantization: Quantization | None = None) -> int:
         type_ = TensorType(DType.from_numpy(array.dtype), array.shape, quantization)
-        return self._add(Operand(type_, data=Constant(array)))
+        return self._operand(Operand(type_, data=Constant(array)))
 
     def variable(self, *shape: int) -> int:
-        return self._add(Operand(TensorType(DType.FLOAT32, shape), variable=True))
+        return self._operand(Operand(TensorType(DType.FLOAT32, shape), variable=True))
 
     def op(self, op: Op, *inputs: int | None, results: int = 1, like: TensorType | None = None) -> Any:
-        declared = like or TensorType(self.operands[next(i for i in inputs if i is not None)].type.dtype)
-        made = tuple(self._add(Operand(declared, f"t{len(self.operands)}")) for _ in range(results))
-        self.operations.append(Operation(op, inputs, made, f"operation {len(self.operations)} {op.label}"))
+        declared = like or TensorType(self._operands[next(i for i in inputs if i is not None)].type.dtype)
+        made = tuple(self._operand(Operand(declared, f"t{len(self._operands)}")) for _ in range(results))
+        self._operations.append(Operation(op, inputs, made, f"operation {len(self._operations)} {op.label}"))
         return made[0] if results == 1 else made
 
     def graph(self, *outputs: int, state: Sequence[tuple[int, int]] = ()) -> Subgraph:
@@ -162,13 +157,8 @@ class Draft:
 
     def uninferred(self, *outputs: int, state: Sequence[tuple[int, int]] = ()) -> Subgraph:
         """The subgraph with the types as declared, even if they are wrong."""
-        return Subgraph(
-            tuple(self.operands),
-            tuple(self.operations),
-            tuple(self.inputs),
-            outputs,
-            state=tuple(StateUpdate(*update) for update in state),
-        )
+        self._state = [StateUpdate(*update) for update in state]
+        return self.subgraph(outputs)
 
 
 def diamond(width: int, length: int = 1, scale: float = 2.0) -> Subgraph:
