@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow import Variable
 from onert.flow.files import flow_file
 from onert.frontend.flow.file import encode
@@ -153,7 +154,7 @@ def test_a_rejected_operation_leaves_the_flow_unchanged(method: str) -> None:
         getattr(f, method)(*(x, x, y)[3 - (3 if method == "cond" else 2) :])
     assert (flow.ops, f.func.ops, x.consumers, y.consumers) == ({}, [], [], [])  # type: ignore[union-attr]
     f.neg(x)
-    assert myelin.Compiler(num_threads=1).compile(flow).cell("f").instance().compute() is None
+    assert compiled(flow).cell("f").instance().compute() is None
 
 
 # ---- random numbers
@@ -169,7 +170,7 @@ def _network(*names: str, dtype: str = "float32") -> tuple[myelin.Network, Mappi
         if name != "zeros":
             assert getattr(f, f"random_{'ortho' if name == 'tall' else name}")(variable) is variable
         f.sum(variable)
-    return myelin.Compiler(num_threads=1).compile(flow), found
+    return compiled(flow), found
 
 
 def _elements(net: myelin.Network, variable: Variable) -> Array:
@@ -216,7 +217,7 @@ def test_a_saved_flow_keeps_the_initial_distributions_of_its_variables() -> None
     w = f.random_normal(f.parameter("w", shape=[8]))
     f.neg(w)
     again.load(_saved(flow))
-    nets = [myelin.Compiler(num_threads=1).compile(each) for each in (flow, again)]
+    nets = [compiled(each) for each in (flow, again)]
     for net in nets:
         net.init_model_parameters(3)
     assert list(nets[0][w]) == list(nets[1]["f/w"])
@@ -235,6 +236,6 @@ def test_variables_that_cannot_be_random_are_rejected() -> None:
     w = f.parameter("w", shape=[2])
     f.neg(w)
     w.add_attr("init", "gamma")
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     with pytest.raises(ExecutionError, match="'f/w' has unknown initial distribution 'gamma', expected one of uniform"):
         net.init_model_parameters()

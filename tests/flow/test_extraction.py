@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.ir import Array, CompileError, ModelError
 
 tf = pytest.importorskip("tensorflow")
@@ -20,7 +21,7 @@ RNG = np.random.default_rng(6)
 
 
 def computed(flow: myelin.Flow, name: str, inputs: dict[str, Array], result: str) -> Array:
-    data = myelin.Compiler(num_threads=1).compile(flow).cell(name).instance()
+    data = compiled(flow).cell(name).instance()
     for key, array in inputs.items():
         np.asarray(data.tensor(key))[...] = array
     data.compute()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled, with_gradient
 from flow.derivatives import DERIVATIVES, Derivative
 from onert.flow.files import flow_file
 from onert.flow.gradients import GRADIENTS, Gradients, Term, gradient
@@ -20,10 +21,6 @@ from onert.ir import Array, CompileError, ExecutionError, ModelError
 
 CHUNK = 14
 STEP = 1e-6
-
-
-def compiled(flow: myelin.Flow) -> myelin.Network:
-    return myelin.Compiler(num_threads=1).compile(flow)
 
 
 CHUNKS = [
@@ -46,7 +43,7 @@ def test_gradients_match_finite_differences(derivatives: Sequence[Derivative]) -
         made = derivative.build(f, *inputs)
         operators[derivative] = inputs, made if isinstance(made, tuple) else (made,)
     net = compiled(flow)
-    data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
+    data, back = with_gradient(net)
     rng = np.random.default_rng(3)
     adjoints = {y: rng.standard_normal(y.shape) for _, ys in operators.values() for y in ys}
 
@@ -136,8 +133,7 @@ def test_adjoints_have_myelin_s_names_and_the_function_is_marked_for_training() 
 
 def test_adjoints_of_learnable_variables_accumulate_until_cleared() -> None:
     flow, x, _, _ = layer()
-    net = compiled(flow)
-    data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
+    data, back = with_gradient(compiled(flow))
     data[x] = np.array([[2, 1]], "f4")
     data.compute()
 
@@ -261,8 +257,7 @@ def test_a_library_accepts_user_defined_gradients() -> None:
     f.func.backprop = True
     x = f.var("x", shape=[2])
     f.op("Cube", [x], name="y")
-    net = myelin.Compiler(library, num_threads=1).compile(flow)
-    data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
+    data, back = with_gradient(compiled(flow, library))
     data[x] = np.array([2, 3], "f4")
     data.compute()
     back["gradients/f/primal"] = data

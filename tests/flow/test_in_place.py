@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.frontend.flow.resolve import ASSIGNING
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
 from onert.ir import Array, ExecutionError
@@ -100,7 +101,7 @@ def test_the_value_of_an_in_place_assignment_takes_no_memory() -> None:
     f = flow.define("f")
     w = f.parameter("W", shape=[1000])
     f.assign(w, f.add(f.mul(w, 0.9), f.var("x", shape=[1000])))
-    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").compiled
+    data = compiled(flow).cell("f").compiled
     assert data.layout.size == 4032  # x alone
 
 
@@ -129,7 +130,7 @@ def test_operations_are_not_merged_across_an_assignment() -> None:
     f.assign(w, f.add(w, 1.0))
     f.neg(w, name="after")
     f.add(product, f.reshape(w, [1, 4]), name="both")
-    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").instance()
+    data = compiled(flow).cell("f").instance()
     data.compute()
     assert list(data["f/before"]) == [0, -1, -2, -3]
     assert list(data["f/after"]) == [-1, -2, -3, -4]
@@ -142,7 +143,7 @@ def test_an_assignment_is_ordered_after_the_operations_it_depends_on() -> None:
     w = f.parameter("W", shape=[2], value=np.ones(2, "f4"))
     f.assign(w, f.mul(w, 3.0))
     f.func.ops.reverse()  # type: ignore[union-attr]
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     net.cell("f").instance().compute()
     assert list(net[w]) == [3, 3]
 
@@ -220,7 +221,7 @@ def test_rows_are_scatter_added_in_place(case: str) -> None:
     start, given = RNG.uniform(-1, 1, (N, 4)).astype("f4"), RNG.uniform(-1, 1, (4, 4)).astype("f4")
     w, x = f.parameter("W", shape=[N, 4], value=start), f.var("x", shape=[4, 4])
     build(f, w, x)
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     cell = net.cell("f")
     assert [step.kernel for step in cell.compiled.steps][-1] == "AssignAddScatter"
     assert bool(cell.compiled.in_place) is expected
@@ -234,7 +235,7 @@ def test_a_scatter_index_out_of_range_is_an_error() -> None:
     f = flow.define("f")
     w, rows = f.parameter("W", shape=[N, 4]), f.var("rows", "int32", [1, 1])
     f.assign_add_scatter(w, rows, np.ones((1, 4), "f4"))
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     data = net.cell("f").instance()
     data[rows] = N
     with pytest.raises(ExecutionError, match=f"index {N} is outside of dimension 0 of {N}"):
@@ -251,7 +252,7 @@ def test_the_gradient_of_an_embedding_table_is_scatter_added() -> None:
     one, bag = f.var("one", "int32", [4, 1]), f.var("bag", "int32", [3, 1])
     f.add(f.sum(f.square(f.gather(table, one))), f.sum(f.square(f.gather_sum(table, bag))), name="loss")
     f.func.backprop = True  # type: ignore[union-attr]
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
     ones, bags = np.array([3, 5, 3, 9], "i4"), np.array([3, 7, 8], "i4")
     data[one], data[bag] = ones[:, None], bags[:, None]

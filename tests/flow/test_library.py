@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow.files import flow_file
 from onert.flow.graph import Graph
 from onert.flow.library import Kernel, Library, fuse, remove, replace, standard_library
@@ -32,10 +33,6 @@ def classifier() -> tuple[myelin.Flow, Array, Array]:
     x = f.var("x", myelin.DT_FLOAT, [1, 64])
     f.softmax(f.relu(f.add(f.matmul(x, f.array("W", weight)), f.array("b", bias))), name="y")
     return flow, weight, bias
-
-
-def compiled(flow: myelin.Flow, library: Library | None = None) -> myelin.Network:
-    return myelin.Compiler(library, num_threads=1).compile(flow)
 
 
 def steps(cell: myelin.Cell) -> list[str]:

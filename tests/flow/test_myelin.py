@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow.errors import FormatError, KeyRangeError, UnknownTensorError
 from onert.ir import Array, CompileError, ExecutionError, ModelError, OnertError
 
 RNG = np.random.default_rng(7)
-
-
-def compiled(flow: myelin.Flow) -> myelin.Network:
-    return myelin.Compiler(num_threads=1).compile(flow)
 
 
 def test_the_first_program_of_myelin_s_guide_runs() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from flow.composed_operators import COMPOSED
 from flow.operators import NUMBERS, OPERATORS, SIZES, Operator, inputs, is_alike
 from onert.ir import Array
@@ -30,7 +31,7 @@ def computed(cases: Sequence[tuple[Operator, int]], dtype: str) -> list[tuple[tu
         with np.errstate(all="ignore"):
             meant = operator.meaning(*arrays)
         expected.append(meant if isinstance(meant, tuple) else (meant,))
-    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").instance()
+    data = compiled(flow).cell("f").instance()
     for variable, array in given:
         data[variable] = array if array.size != 1 else array.reshape(-1)[0]
     data.compute()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow.files import flow_file
 from onert.frontend.flow.file import encode
 from onert.ir import Array, ModelError
@@ -29,7 +30,7 @@ def layer(*columns: str) -> myelin.Flow:
 
 
 def computed(flow: myelin.Flow) -> tuple[myelin.Network, myelin.Instance]:
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     data = net.cell("f").instance()
     data["f/x"] = X
     data.compute()
@@ -112,7 +113,7 @@ def test_matrix_products_are_the_same_in_every_element_order(orders: tuple[bool,
     c = f.matmul(a, b, name="c")
     f.neg(c, name="d")
     a.col, b.col, c.col = orders
-    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").instance()
+    data = compiled(flow).cell("f").instance()
     data[a], data[b] = given
     data.compute()
     np.testing.assert_allclose(np.asarray(data["f/d"]), -(given[0] @ given[1]), rtol=1e-5, atol=1e-5)

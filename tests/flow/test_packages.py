@@ -15,6 +15,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow.convert.repeats import RULES as REPEATS
 from onert.flow.convert.translations import RULES
 from onert.ir import Array, CompileError, DType, ExecutionError, ModelError, OnertError, Package, TensorType
@@ -32,7 +33,7 @@ from onert.ir.ops.reduction.softmax import Softmax
 def through_a_file(flow: myelin.Flow, folder: Path) -> myelin.Network:
     path = folder / "model.flow"
     flow.save(path)
-    return myelin.Compiler(num_threads=1).compile(path)
+    return compiled(path)
 
 
 def drawn(infos: Sequence[onert.TensorInfo]) -> dict[str, Array]:
@@ -168,7 +169,7 @@ def test_operation_cases_compute_the_same_after_conversion_to_a_flow(part: int) 
     names = [described.name for described in program.inputs]
     expected = onert.Execution(program).run(dict(zip(names, given, strict=True)))
     flow = myelin.from_package(package)
-    cell = myelin.Compiler(num_threads=1).compile(flow).cell("main")
+    cell = compiled(flow).cell("main")
     data = cell.instance()
     for name, array in zip(names, given, strict=True):
         if f"main/{name}" in cell:  # absent if nothing reads it

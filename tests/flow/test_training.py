@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.compiling import compiled
 from onert.flow.training import (
     AdamOptimizer,
     GradientDescentOptimizer,
@@ -89,7 +90,7 @@ def test_an_optimizer_follows_its_formula(name: str, dtype: str) -> None:
     squared_error(f, weight, f.const(TARGET.astype(dtype)))
     f.func.backprop = True
     optimizer.build(flow)
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     data, back, update = (net.cell(c).instance() for c in ("f", "gradients/f", "optimizer"))
     update["optimizer/alpha"] = RATE
     for expected, _ in zip(steps(lambda w: 2 * (w - TARGET) / 3), range(4), strict=False):
@@ -113,7 +114,7 @@ def test_gradients_of_several_functions_are_added() -> None:
     for builder in (f, g):
         builder.func.backprop = True  # type: ignore[union-attr]
     GradientDescentOptimizer().build(flow)
-    net = myelin.Compiler(num_threads=1).compile(flow)
+    net = compiled(flow)
     update = net.cell("optimizer").instance()
     update["optimizer/alpha"] = 1
     for name in "fg":

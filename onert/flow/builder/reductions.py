@@ -26,13 +26,7 @@ class Reductions(Elementwise):
     """Reductions. Without an axis all elements are reduced to a scalar; `keepdims` keeps a dimension of size 1."""
 
     def reduce(
-        self,
-        optype: str,
-        x: Any,
-        axis: int | None = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        dtype: str | None = None,
+        self, optype: str, x: Any, axis: int | None, keepdims: bool | None, name: str | None, dtype: str | None = None
     ) -> Variable:
         """A reduction, by the name of its type."""
         x = self.value(x)
