@@ -83,14 +83,16 @@ class Search(Op):
         pair = (models[0], models[1])
         return EncoderAndDecoder(context, pair, self.encoding, sizes, tokens, mask, self.pad, prompts, beams)
 
-    def limits(self, least: Array, repetition: Array, words: Array | None, first_words: Array | None) -> Limits:
+    def limits(
+        self, least: Array | None, repetition: Array | None, words: Array | None, first_words: Array | None
+    ) -> Limits:
         """What may follow. Raises RuleError if the masks do not have an entry for each word."""
         for x, what in ((words, "words"), (first_words, "first words")):
             fits = x is None or x.shape[-1] == self.vocabulary
             require(fits, f"the mask of {what} does not have {self.vocabulary} entries")
-        penalty = float(repetition.reshape(-1)[0])
+        penalty = _number(repetition)
         require(penalty > 0, f"the penalty for repetitions is {penalty}, expected more than 0")
-        return Limits(self.eos, int(least.reshape(-1)[0]), penalty, self.ngram, words, first_words)
+        return Limits(self.eos, int(_number(least)), penalty, self.ngram, words, first_words)
 
     def continued(
         self, steps: Stepping, tokens: Array, end: int, limits: Limits, choose: Callable[[Array], Array]
@@ -117,8 +119,14 @@ class Search(Op):
         return logits[:, : self.vocabulary].astype(np.float32)
 
 
-def _length(tokens: int, most: Array) -> int:
-    found = int(most.reshape(-1)[0])
+def _number(x: Array | None) -> float:
+    """The element of an operand that is one number."""
+    assert x is not None
+    return float(x.reshape(-1)[0])
+
+
+def _length(tokens: int, most: Array | None) -> int:
+    found = int(_number(most))
     require(found > tokens, f"the length is limited to {found}, expected more than the {tokens} given tokens")
     require(found <= MOST_TOKENS, f"the length is limited to {found}, expected at most {MOST_TOKENS}")
     return found
@@ -150,24 +158,15 @@ class GreedySearch(Search):
         require((seed is None) == (self.drawing is None), "a seed is given without a drawing, or is missing for one")
         return TensorType(DType.INT32, (tokens.shape[0], None))
 
-    def evaluate_in(
-        self,
-        context: Context,
-        types: CallTypes,
-        tokens: Array,
-        most: Array,
-        least: Array,
-        repetition: Array,
-        *more: Array | None,
-    ) -> Array:
-        words, first_words, mask, seed = with_absent(more, 4)
+    def evaluate_in(self, context: Context, types: CallTypes, tokens: Array, *rest: Array | None) -> Array:
+        most, least, repetition, words, first_words, mask, seed = with_absent(rest, 7)
         end = _length(tokens.shape[1], most)
         limits = evolve(self.limits(least, repetition, words, first_words), temperature=self.temperature)
         steps = self.stepping(context, tokens, mask, 1)
         drawing = self.drawing
         if drawing is None or seed is None:
             return self.continued(steps, tokens, end, limits, lambda scores: scores.argmax(1).astype(np.int32))
-        numbers = Generator.of(int(seed.reshape(-1)[0]))
+        numbers = Generator.of(int(_number(seed)))
         return self.continued(steps, tokens, end, limits, lambda scores: drawing.draw(scores, numbers))
 
 
@@ -205,21 +204,10 @@ class BeamSearch(Search):
         every = TensorType(DType.FLOAT32, (None, batch, None, self.vocabulary))
         return (*found, every) if self.scores else found
 
-    def evaluate_in(
-        self,
-        context: Context,
-        types: CallTypes,
-        tokens: Array,
-        most: Array,
-        least: Array,
-        beams: Array,
-        count: Array,
-        length_penalty: Array,
-        repetition: Array,
-        *more: Array | None,
-    ) -> tuple[Array, ...]:
-        words, first_words, mask, prompts, temperature, timed = with_absent(more, 6)
-        each, returned = int(beams.reshape(-1)[0]), int(count.reshape(-1)[0])
+    def evaluate_in(self, context: Context, types: CallTypes, tokens: Array, *rest: Array | None) -> tuple[Array, ...]:
+        most, least, beams, count, length_penalty, repetition, *optional = with_absent(rest, 12)
+        words, first_words, mask, prompts, temperature, timed = optional
+        each, returned = int(_number(beams)), int(_number(count))
         require(1 <= each <= MOST_BEAMS, f"there are {each} beams, expected 1 to {MOST_BEAMS}")
         require(1 <= returned <= each, f"{returned} sequences are returned, expected 1 to {each}")
         steps = self.stepping(context, tokens, mask, each, prompts)
@@ -227,10 +215,10 @@ class BeamSearch(Search):
         batch, length, end = len(tokens), begun.shape[1], _length(begun.shape[1], most)
         limits = self.limits(least, repetition, words, first_words)
         if temperature is not None:
-            limits = evolve(limits, temperature=float(temperature.reshape(-1)[0]))
-        if timed is not None and int(timed.reshape(-1)[0]) == 1:
+            limits = evolve(limits, temperature=_number(temperature))
+        if timed is not None and int(_number(timed)) == 1:
             limits = evolve(limits, times=self.times)
-        penalty = float(length_penalty.reshape(-1)[0])
+        penalty = _number(length_penalty)
         made: list[Array] | None = [] if self.scores else None
         search = Beams(batch, each, limits, self.pad, self.early_stopping, penalty, begun, made)
         logits = steps.first()
