@@ -19,6 +19,12 @@ def _zeros(shape: tuple[int, ...], like: Array) -> Array:
     return np.full(shape, b"" if like.dtype == object else 0, like.dtype)
 
 
+def _with_diagonal(out: Array, diagonal: Array) -> Array:
+    along = np.arange(diagonal.shape[-1])
+    out[..., along, along] = diagonal
+    return out
+
+
 @frozen
 class MatrixDiag(OnStored):
     """Square matrices with the last dimension of `diagonal` on their diagonals and zeros elsewhere.
@@ -33,10 +39,7 @@ class MatrixDiag(OnStored):
         return diagonal.result(shape)
 
     def evaluate(self, diagonal: Array) -> Array:
-        out = _zeros((*diagonal.shape, diagonal.shape[-1]), diagonal)
-        along = np.arange(diagonal.shape[-1])
-        out[..., along, along] = diagonal
-        return out
+        return _with_diagonal(_zeros((*diagonal.shape, diagonal.shape[-1]), diagonal), diagonal)
 
 
 @frozen
@@ -60,10 +63,7 @@ class MatrixSetDiag(OnStored):
         return x.result(x.shape)
 
     def evaluate(self, x: Array, diagonal: Array) -> Array:
-        out = x.copy()
-        along = np.arange(diagonal.shape[-1])
-        out[..., along, along] = diagonal
-        return out
+        return _with_diagonal(x.copy(), diagonal)
 
 
 @frozen

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, operands, require
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -62,20 +62,10 @@ class TreeEnsemble(Op):
     outputs: int
     aggregation: Aggregation = Aggregation.SUM
 
-    def infer(
-        self,
-        x: TensorType,
-        features: TensorType,
-        tests: TensorType,
-        missing: TensorType,
-        numbers: TensorType,
-        yes: TensorType,
-        no: TensorType,
-        roots: TensorType,
-        starts: TensorType,
-        targets: TensorType,
-        weights: TensorType,
-    ) -> TensorType:
+    params = operands("x features tests missing numbers yes no roots starts targets weights")
+
+    def infer(self, x: TensorType, *trees: TensorType) -> TensorType:
+        features, tests, missing, numbers, yes, no, roots, starts, targets, weights = trees
         real = x.dtype.is_float or x.dtype.is_integer
         require(real and x.rank == 2, f"x is {x}, expected numbers of 2 dimensions")
         for operand in (features, tests, missing, yes, no, roots, starts, targets):
@@ -87,24 +77,14 @@ class TreeEnsemble(Op):
             require(shapes.compatible(operand.shape, features.shape), f"a part of the trees is {operand}")
         require(shapes.compatible(targets.shape, weights.shape), f"targets are {targets}, weights {weights}")
         require(0 <= self.outputs < 1 << 24, f"there are {self.outputs} targets")
-        parts = (features, tests, missing, yes, no, roots, starts, targets)
-        if all(p.value is not None for p in parts):
-            self._check(x.shape[1], *(p.value for p in parts if p.value is not None))
+        known = [p.value for p in (features, tests, yes, no, roots, starts, targets) if p.value is not None]
+        if len(known) == 7:
+            self._check(x.shape[1], *known)
         return weights.result((x.shape[0], self.outputs))
 
-    def _check(
-        self,
-        width: int | None,
-        features: Array,
-        tests: Array,
-        missing: Array,
-        yes: Array,
-        no: Array,
-        roots: Array,
-        starts: Array,
-        targets: Array,
-    ) -> None:
+    def _check(self, width: int | None, *parts: Array) -> None:
         """Raises RuleError if a number refers to no feature, test, node, leaf, vote or target."""
+        features, tests, yes, no, roots, starts, targets = parts
         nodes, leaves = len(features), len(starts) - 1
         _within(features, 0, (1 << 31) if width is None else width, "features")
         _within(tests, 0, len(Test), "tests")
@@ -121,21 +101,9 @@ class TreeEnsemble(Op):
     def rounds(self, types: CallTypes) -> int:
         return 16 * (types.input(7).shape[0] or 0)
 
-    def evaluate(
-        self,
-        x: Array,
-        features: Array,
-        tests: Array,
-        missing: Array,
-        numbers: Array,
-        yes: Array,
-        no: Array,
-        roots: Array,
-        starts: Array,
-        targets: Array,
-        weights: Array,
-    ) -> Array:
-        self._check(x.shape[1], features, tests, missing, yes, no, roots, starts, targets)
+    def evaluate(self, x: Array, *trees: Array) -> Array:
+        features, tests, missing, numbers, yes, no, roots, starts, targets, weights = trees
+        self._check(x.shape[1], features, tests, yes, no, roots, starts, targets)
         low = {Aggregation.MIN: np.inf, Aggregation.MAX: -np.inf}.get(self.aggregation, 0.0)
         out = np.full((len(x), self.outputs), low, np.float64)
         voted = np.zeros((len(x), self.outputs), np.bool_)

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from attrs import frozen
 
-from onert.ir.dtype import Array, DType
+from onert.ir.dtype import Array
 from onert.ir.op import operands, require, with_absent
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
@@ -15,7 +15,7 @@ from onert.ir.types import CallTypes, TensorType
 from .lstm import require_clips
 from .lstm_cell import cell
 from .lstm_parts import LAYER, Parts, check, needed, parts, require_float_types
-from .recurrent import EIGHT_BITS, Layout, Quantizer, Recurrent, require_dtype, require_shape
+from .recurrent import EIGHT_BITS, Layout, Quantizer, Recurrent, require_auxiliary, require_dtype
 
 _OPERANDS, _STATES, _AUX = 48, 35, 39
 _WEIGHTS = " ".join(f"{way}_{name}" for way in ("forward", "backward") for name in LAYER.split())
@@ -76,11 +76,7 @@ class BidirectionalLSTM(Recurrent):
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
         linked = layers[0].aux[3] is not None
         require((layers[1].aux[3] is not None) is linked, "only one of the layers has auxiliary weights")
-        require(aux is not None or not linked, "there are auxiliary weights, but no auxiliary input")
-        if aux is not None:
-            require_dtype(aux, DType.FLOAT32, "auxiliary input")
-            require(aux.rank == 3, f"auxiliary input has rank {aux.rank}, expected 3")
-            require_shape(aux, (*x.shape[:2], aux.shape[2]), "auxiliary input")
+        require_auxiliary(aux, x, linked=linked)
         _, batch = Layout(self.time_major).ends(x)
         kind = needed(layers[0].weights[3]).dtype
         sizes = []

@@ -112,6 +112,15 @@ def require_shape(operand: TensorType | None, shape: Shape, name: str) -> None:
         require(compatible(operand.shape, shape), f"{name} has shape {text(operand.shape)}, expected {text(shape)}")
 
 
+def require_auxiliary(aux: TensorType | None, x: TensorType, *, linked: bool) -> None:
+    """Raises RuleError unless a second input fits `x`; it may be absent unless weights are `linked` with it."""
+    require(aux is not None or not linked, "there are auxiliary weights, but no auxiliary input")
+    if aux is not None:
+        require_dtype(aux, DType.FLOAT32, "auxiliary input")
+        require(aux.rank == 3, f"auxiliary input has rank {aux.rank}, expected 3")
+        require_shape(aux, (*x.shape[:2], aux.shape[2]), "auxiliary input")
+
+
 def require_state(state: TensorType, shape: tuple[Dim, Dim], name: str) -> None:
     """Raises RuleError unless a state has as many elements as `shape`; it may be flat."""
     if state.rank == 2:

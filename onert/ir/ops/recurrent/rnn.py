@@ -19,6 +19,7 @@ from .recurrent import (
     Recurrent,
     Rows,
     Weights,
+    require_auxiliary,
     require_dtype,
     require_kind,
     require_shape,
@@ -167,11 +168,7 @@ class BidirectionalRNN(Recurrent):
         require_dtype(x, DType.FLOAT32, "x")
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
         require((forward_aux is None) == (backward_aux is None), "only one of the auxiliary weights is present")
-        require(aux is not None or forward_aux is None, "there are auxiliary weights, but no auxiliary input")
-        if aux is not None:
-            require_dtype(aux, DType.FLOAT32, "auxiliary input")
-            require(aux.rank == 3, f"auxiliary input has rank {aux.rank}, expected 3")
-            require_shape(aux, (*x.shape[:2], aux.shape[2]), "auxiliary input")
+        require_auxiliary(aux, x, linked=forward_aux is not None)
         _, batch = Layout(self.time_major).ends(x)
         read = aux if aux is not None and backward_aux is None else x
         forward = _check(x, forward_weights, forward_recurrent, forward_bias, forward_h, batch, "forward ")
