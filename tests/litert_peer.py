@@ -7,12 +7,9 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-import pytest
+from model_writer import give_options, interpreter, schema
 
 from onert.ir import Array, CallTypes, DType, TensorType
-
-schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="ai-edge-litert is not installed")
-interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
 _TYPES = {
     DType.FLOAT32: "FLOAT32",
@@ -71,25 +68,12 @@ def one_operator(
     if isinstance(options, bytes):
         operator.customOptions = np.frombuffer(options, np.uint8)
     elif options is not None:
-        _give_options(operator, *options)
+        give_options(schema, operator, *options)
     graph.operators = [operator]
     model.subgraphs = [graph]
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
-
-
-def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
-    """Set an operator's options; newer operators have their table in a second union."""
-    second = not hasattr(schema.BuiltinOptions, table)
-    written = getattr(schema, f"{table}T")()
-    for field, value in fields.items():
-        assert hasattr(written, field), f"{table} has no {field}"
-        setattr(written, field, value)
-    if second:
-        operator.builtinOptions2Type, operator.builtinOptions2 = getattr(schema.BuiltinOptions2, table), written
-    else:
-        operator.builtinOptionsType, operator.builtinOptions = getattr(schema.BuiltinOptions, table), written
 
 
 def run(model: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> list[Array]:

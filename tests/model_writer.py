@@ -90,7 +90,7 @@ class Graph:
         if custom:
             operator.customOptions = list(custom)
         if options is not None:
-            _give_options(self._model.schema, operator, *options)
+            give_options(self._model.schema, operator, *options)
         self.table.operators.append(operator)
 
 
@@ -150,7 +150,7 @@ class Model:
         return bytes(builder.Output())
 
 
-def _give_options(schema: Any, operator: Any, table: str, fields: Mapping[str, Any]) -> None:
+def give_options(schema: Any, operator: Any, table: str, fields: Mapping[str, Any]) -> None:
     """Set an operator's options; newer operators have their table in a second union."""
     written = getattr(schema, f"{table}T")()
     for field, value in fields.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic, process_time
 
 PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
@@ -17,14 +17,10 @@ class Late(BaseException):
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
-    """Raise `Late` in the main thread if the body takes longer than `PATIENCE`."""
-
-    def late(signum: int, frame: object) -> None:
-        raise Late(f"it took more than {PATIENCE} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+def _watched(look: Callable[[int, object], None], first: float, interval: float = 0) -> Iterator[None]:
+    """Call `look` in the main thread after `first` seconds, then every `interval` unless that is 0."""
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, first, interval)
     try:
         yield
     finally:
@@ -32,8 +28,16 @@ def in_time() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@contextmanager
-def at_work(seconds: int) -> Iterator[None]:
+def in_time() -> AbstractContextManager[None]:
+    """Raise `Late` in the main thread if the body takes longer than `PATIENCE`."""
+
+    def late(signum: int, frame: object) -> None:
+        raise Late(f"it took more than {PATIENCE} seconds")
+
+    return _watched(late, PATIENCE)
+
+
+def at_work(seconds: int) -> AbstractContextManager[None]:
     """Raise `Late` in the main thread if the body uses more than `seconds` of processor time, or none for that long.
 
     A process that gets no processor is not stuck: it may take up to `PATIENCE`.
@@ -48,10 +52,4 @@ def at_work(seconds: int) -> Iterator[None]:
             raise Late(f"{monotonic() - begun:.0f} seconds, {now - end + seconds:.2f} of the processor")
         seen = now
 
-    before = signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    return _watched(look, seconds, seconds)

@@ -164,12 +164,16 @@ class Draft(Making):
 def diamond(width: int, length: int = 1, scale: float = 2.0) -> Subgraph:
     """A scale, `width` chains of `length` scales by the next numbers, and additions of the ends of the chains."""
     d = Draft()
-    x = d.op(ToyScale(scale), d.input(4, name="x"))
+    return branched(d, d.op(ToyScale(scale), d.input(4, name="x")), width, length, scale + 1)
+
+
+def branched(d: Draft, x: int, count: int, length: int, factor: float) -> Subgraph:
+    """`count` independent chains of `length` scales of `x` by `factor` and the next numbers, added up."""
     ends = []
-    for branch in range(width):
+    for branch in range(count):
         end = x
         for _ in range(length):
-            end = d.op(ToyScale(scale + 1 + branch), end)
+            end = d.op(ToyScale(factor + branch), end)
         ends.append(end)
     total = ends[0]
     for end in ends[1:]:

@@ -48,17 +48,20 @@ def _copies(subgraph: Subgraph, operation: Operation) -> bool:
     return isinstance(operation.op, Pad | MirrorPad)
 
 
+def _compiled(name: str, shapes: dict[str, tuple[int, ...]]) -> onert.Program:
+    path: Path = MODELS / f"{name}.onnx"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    return onert.compile(onert.load(path), input_shapes=shapes)
+
+
 @pytest.mark.parametrize(
     ("name", "shapes"),
     [pytest.param(*row, id=row[0], marks=pytest.mark.long if row[0].startswith(LONG) else ()) for row in ROWS],
 )
 def test_no_activation_is_copied_between_the_layers_of_a_model(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
-    path: Path = MODELS / f"{name}.onnx"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    program = onert.compile(onert.load(path), input_shapes=shapes)
     layers = 0
-    for routine in program.routines:
+    for routine in _compiled(name, shapes).routines:
         operations = routine.subgraph.operations
         places = [at for at, o in enumerate(operations) if isinstance(o.op, LAYERS)]
         layers += len(places)
@@ -81,8 +84,5 @@ MORE: list[tuple[str, dict[str, tuple[int, ...]]]] = [
     ("name", "shapes"), [pytest.param(*row, id=row[0]) for row in [*((n, s) for n, s, _ in EVERY), *MORE]]
 )
 def test_every_operation_of_a_model_is_native(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
-    path: Path = MODELS / f"{name}.onnx"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    program = onert.compile(onert.load(path), input_shapes=shapes)
+    program = _compiled(name, shapes)
     assert {step.backend for routine in program.routines for step in routine.steps} == {"llvm"}

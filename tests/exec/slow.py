@@ -8,7 +8,7 @@ from threading import Barrier
 from typing import Any
 
 from attrs import field, frozen
-from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+from compiler.toy import Draft, ToyBackend, ToyScale, branched
 from patience import PATIENCE
 
 from onert.backend import Kernel, Program, Sequence, Settings, Tensors
@@ -95,17 +95,7 @@ def failing(sequence: Sequence) -> None:
 def branches(count: int, length: int = 1, factor: float = 2.0) -> Subgraph:
     """`count` independent chains of `length` scales of one input, added up."""
     d = Draft()
-    x = d.input(4, name="x")
-    ends = []
-    for branch in range(count):
-        end = x
-        for _ in range(length):
-            end = d.op(ToyScale(factor + branch), end)
-        ends.append(end)
-    total = ends[0]
-    for end in ends[1:]:
-        total = d.op(ToyAdd(), total, end)
-    return d.graph(total)
+    return branched(d, d.input(4, name="x"), count, length, factor)
 
 
 def chain(*factors: float, width: int = 4) -> Subgraph:

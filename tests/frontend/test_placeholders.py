@@ -160,14 +160,14 @@ def _by_set_input_shape(model: bytes, inputs: Sequence[Array]) -> Array:
     for at, array in enumerate(inputs):
         execution.set_input_shape(at, array.shape)
     assert [info.shape for info in execution.program.inputs] == [a.shape for a in inputs]
-    for at, array in enumerate(inputs):
-        execution.set_input(at, array)
-    execution.execute()
-    return execution.get_output(0)
+    return _executed(execution, inputs)
 
 
 def _by_set_input(model: bytes, inputs: Sequence[Array]) -> Array:
-    execution = onert.Execution(onert.compile(onert.load(model)))
+    return _executed(onert.Execution(onert.compile(onert.load(model))), inputs)
+
+
+def _executed(execution: onert.Execution, inputs: Sequence[Array]) -> Array:
     for at, array in enumerate(inputs):
         execution.set_input(at, array)
     execution.execute()
