@@ -125,8 +125,6 @@ class ProcessDevice(RemoteDevice[_Sent]):
         self._processes: list[_Process] = []
         """The current process; empty before the first one and after one has ended."""
         self._life = Lock()
-        self.restarts = 0
-        """How often the process ended unexpectedly."""
 
     def init(self) -> None:
         self._worker = worker = Worker(self.name, lambda: None)
@@ -174,8 +172,7 @@ class ProcessDevice(RemoteDevice[_Sent]):
         with self._life:
             if process in self._processes:
                 self._processes.remove(process)
-                self.restarts += 1
-                self._lose_sessions()
+                self._note_loss()
             return process.end()
 
     def _packed(self, function: CompiledFunction) -> _Sent:

@@ -90,8 +90,6 @@ class RayDevice(RemoteDevice[_Sent]):
         self._lost_at = 0.0
         self._stopped = False
         self._pid = 0
-        self.restarts = 0
-        """How often an actor was lost and replaced."""
 
     def _setting(self, name: str, default: float) -> float:
         text = self.config.parameters.get(name)
@@ -180,8 +178,7 @@ class RayDevice(RemoteDevice[_Sent]):
                 return
             self._actors.remove(actor)
             self._lost_at = monotonic()
-            self.restarts += 1
-            self._lose_sessions()
+            self._note_loss()
         Thread(target=self._start_again, name=f"{self.name}-restart", daemon=True).start()
 
     def _start_again(self) -> None:

@@ -42,6 +42,8 @@ class RemoteDevice(WorkerDevice, Generic[SentT]):
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
         self._sent: dict[str, SentT] = {}
+        self.restarts = 0
+        """How often the place was lost."""
 
     def _packed(self, function: CompiledFunction) -> SentT:
         """Pack a function for sending."""
@@ -95,8 +97,9 @@ class RemoteDevice(WorkerDevice, Generic[SentT]):
             self.take_session(name, session, memory.total - memory.constants)
             sent.sessions.add(session)
 
-    def _lose_sessions(self) -> None:
-        """Mark the state of all sequences as lost, because the place is gone."""
+    def _note_loss(self) -> None:
+        """The place is gone, and with it the state of all sequences."""
+        self.restarts += 1
         for each in self._sent.values():
             each.lost |= each.sessions
             each.sessions.clear()
