@@ -89,6 +89,13 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
         'g (float[2, n, 4] x, float[2, 1, 4] z) => (float[a, b] y) { y = Einsum <equation = "...i,...i->..."> (x, z) }',
         {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4), "z": np.arange(8, dtype=np.float32).reshape(2, 1, 4)},
     ),
+    "channels of a tensor expanded to an open shape, as PyTorch writes it": (
+        "g (float[n, 8, t, 1] x) => (float[a, b, c, d] y) <int64[1] e = {8}, int64[1] m = {-1}> { "
+        "f = Shape <start = 0, end = 1> (x) s = Shape <start = 2, end = 3> (x) q = Concat <axis = 0> (f, e, s, s) "
+        "h = Shape (q) i = ConstantOfShape <value = int64[1] {1}> (h) j = Mul (i, m) k = Equal (q, j) "
+        "l = Where (k, i, q) z = Expand (x, l) y = DepthToSpace <blocksize = 2> (z) }",
+        {"x": np.arange(48, dtype=np.float32).reshape(2, 8, 3, 1)},
+    ),
     "a transposed convolution fills a larger shape up behind": (
         "g (float[1, 1, 3] x) => (float[a, b, c] y) <float[1, 1, 2] w = {1, 10}> "
         "{ y = ConvTranspose <strides = [3], output_shape = [10]> (x, w) }",

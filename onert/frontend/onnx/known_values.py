@@ -17,6 +17,7 @@ from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 
@@ -49,10 +50,13 @@ def derive(op: Op, inputs: Sequence[TensorType | None], known: Sequence[Known]) 
     if isinstance(op, ShapeOf):
         return _objects(inputs[0].shape) if inputs[0] is not None and inputs[0].ranked else None
     if isinstance(op, Cast):
-        return known[0] if op.to in (DType.INT32, DType.INT64) else None
+        is_integer = inputs[0] is not None and inputs[0].dtype.is_integer and op.to in (DType.INT32, DType.INT64)
+        return known[0] if is_integer else None
     try:
         if isinstance(op, Binary) and op.kind in _COMPUTED:
-            return _computed(op, known)
+            return _computed(_COMPUTED[op.kind], known)
+        if isinstance(op, Comparison):
+            return _computed(lambda x, y: bool(op.kind.value.numpy(np.asarray(x), np.asarray(y))), known)
         if isinstance(op, Select):
             return _selected(inputs[0], known)
         if isinstance(op, _MOVED) and op.evaluate is not None:
@@ -68,19 +72,24 @@ def _objects(values: Sequence[int | None]) -> Array:
     return out
 
 
-def _computed(op: Binary, known: Sequence[Known]) -> Known:
+def _computed(function: Callable[[int, int], int | None], known: Sequence[Known]) -> Known:
     if known[0] is None or known[1] is None:
         return None
-    function = _COMPUTED[op.kind]
     x, y = np.broadcast_arrays(known[0], known[1])
     found = [None if a is None or b is None else function(a, b) for a, b in zip(x.flat, y.flat, strict=True)]
     return _objects(found).reshape(x.shape)
 
 
 def _selected(condition: TensorType | None, known: Sequence[Known]) -> Known:
-    if condition is None or condition.value is None or known[1] is None or known[2] is None:
+    chosen = known[0] if condition is None or condition.value is None else condition.value
+    if chosen is None or known[1] is None or known[2] is None:
         return None
-    return np.where(condition.value, known[1], known[2])
+    three = np.broadcast_arrays(chosen, known[1], known[2])
+    found = [
+        (x if x == y else None) if c is None else x if c else y
+        for c, x, y in zip(*(a.flat for a in three), strict=True)
+    ]
+    return _objects(found).reshape(three[0].shape)
 
 
 def _each(x: TensorType | None, found: Known) -> Known:
