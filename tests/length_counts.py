@@ -14,7 +14,7 @@ from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -81,9 +81,23 @@ def branched() -> Subgraphs:
     return Subgraphs((b.subgraph([y]), *graphs))
 
 
+def counted() -> Subgraphs:
+    """Deviations from the mean of each row, by the root of the mean square times the number of elements."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 5)), "x")
+    last = b.constant(np.int32([1]))
+    sizes = b.add(Gather(0, 0), b.add(ShapeOf(), x), b.constant(np.int32(1)))
+    apart = b.add(Binary(BinaryKind.SUB), x, b.add(Reduce(Reduction.MEAN, keep_dims=True), x, last))
+    square = b.add(Reduce(Reduction.MEAN, keep_dims=True), b.add(Unary(UnaryKind.SQUARE), apart), last)
+    total = b.add(Binary(BinaryKind.MUL), square, b.add(Cast(DType.FLOAT32), sizes))
+    root = b.add(Unary(UnaryKind.SQRT), b.add(Binary(BinaryKind.ADD), total, b.constant(np.float32(1))))
+    return b.model([b.add(Binary(BinaryKind.DIV), apart, root)])
+
+
 COUNTS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
     ("picked", picked, lambda n: [(max(n, 1), 4)]),
     ("padded", padded, lambda n: [(max(n, 1), 2)]),
     ("inverted", inverted, lambda n: [(max(n, 1), 3, 3)]),
     ("branched", branched, lambda n: [(max(n, 1), 3)]),
+    ("counted", counted, lambda n: [(2, max(n, 1))]),
 ]

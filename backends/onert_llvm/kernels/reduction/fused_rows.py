@@ -36,8 +36,9 @@ class Number(Value):
 class RowChain(Value):
     """`out[row, :] = result` for each row of `width` elements.
 
-    Leaves: `full` are tensors as large as the result, `wide` have one row for all, `narrow` one element per row; `s0`,
-    `s1` and so on are the results of `steps`, in order. `share` is one over the width. Work tiles are rows.
+    Leaves: `full` are tensors as large as the result, `wide` have one row for all, `narrow` one element per row; the
+    `numbers` are in the task; `s0`, `s1` and so on are the results of `steps`, in order. `share` is one over the width.
+    Work tiles are rows.
     """
 
     steps: tuple[Total | Number, ...]
@@ -45,10 +46,11 @@ class RowChain(Value):
     full: tuple[str, ...]
     wide: tuple[str, ...] = ()
     narrow: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return ("out", "width", "share", *self.full, *self.wide, *self.narrow)
+        return ("out", "width", "share", *self.full, *self.wide, *self.narrow, *self.numbers)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         for rows in each_rows(k, begin, end):
@@ -79,6 +81,7 @@ class _Row:
         width = task.i64("width")
         self.out = task.view("out", F32, width, 1)[number]
         self.known = {n: task.view(n, F32, 1)[number].load().splat(k.isa.f32) for n in chain.narrow}
+        self.known |= {n: task.f32(n).splat(k.isa.f32) for n in chain.numbers}
         self._places: dict[str, View] = {n: task.view(n, F32, width, 1)[number] for n in chain.full}
         self._places |= {n: task.view(n, F32, 1) for n in chain.wide}
         self._kernel = k

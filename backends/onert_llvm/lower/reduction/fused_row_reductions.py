@@ -12,6 +12,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.shape import static
 from onert.ir.symbolic.sizes import are_ones, are_same_shapes
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
 from onert_llvm.kernels.elementwise.elementwise import Reach
@@ -180,11 +181,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     chain = _Chain(lowering, domain)
     for at in operations:
         chain.take(at)
-    algorithm = RowChain(
-        tuple(chain.steps), chain.trees[result], *(chain.names(r) for r in (Reach.FULL, Reach.ROW, Reach.COLUMN))
-    )
+    full, wide, narrow = map(chain.names, (Reach.FULL, Reach.ROW, Reach.COLUMN))
+    algorithm = RowChain(tuple(chain.steps), chain.trees[result], full, wide, narrow, tuple(chain.numbers))
     width, rows = domain.width, lowering.type(result).nbytes // (4 * domain.width)
-    slots = {"width": width, "share": 1.0 / width}
+    slots = {"width": width, "share": 1.0 / width, **chain.numbers}
     reads = {name: i for i, (name, _) in chain.read.items()}
     lowering.run(operations[0], algorithm, rows, reads, {"out": result}, slots, rows * width * len(operations))
 
@@ -198,6 +198,8 @@ class _Chain:
     steps: list[Total | Number] = field(factory=list)
     trees: dict[int, Expr] = field(factory=dict)
     read: dict[int, tuple[str, Reach]] = field(factory=dict)
+    numbers: dict[str, float] = field(factory=dict)
+    """Those that lengths determine, by name: the task has them."""
 
     def names(self, reach: Reach) -> tuple[str, ...]:
         return tuple(name for name, own in self.read.values() if own is reach)
@@ -226,7 +228,14 @@ class _Chain:
             return self.trees[operand]
         reach = self.domain.reach(self.lowering.subgraph, operand)
         if reach is Reach.SCALAR:
-            return Const(float(self.lowering.elements(operand).reshape(())))
+            return self._given(self.lowering.elements(operand).item())
         assert reach is not None
         name, _ = self.read.setdefault(operand, (f"x{len(self.read)}", reach))
+        return Leaf(name)
+
+    def _given(self, number: float) -> Expr:
+        if not is_symbolic(number):
+            return Const(float(number))
+        name = f"n{len(self.numbers)}"
+        self.numbers[name] = 1.0 * number
         return Leaf(name)
