@@ -103,3 +103,17 @@ def test_a_few_recipes_serve_instance_normalisation_of_many_sizes(monkeypatch: p
             (alone,) = onert.Execution(onert.compile(_normed(), input_shapes={0: x.shape})).run([x]).values()
             np.testing.assert_array_equal(found, alone)
     assert len(compiled) < 10
+
+
+@pytest.mark.parametrize(
+    "name", ["signals", "half of their frequencies", "sound", "regions", "moved taps", "warped", "places"]
+)
+def test_a_few_recipes_serve_a_decomposed_operation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, operands = TABLE[name]
+    compiled = compilations(monkeypatch)
+    execution = onert.Execution(onert.compile(_package(op, operands)))
+    for length in range(20, 80, 3):
+        shapes = [(dtype, shape(length)) for dtype, shape in (o for o in operands if isinstance(o, tuple))]
+        execution.run([np.abs(floats(shape)).astype(dtype.numpy) % 2 for dtype, shape in shapes])
+    assert len(compiled) < 6
+    assert execution.program.stretch is not None

@@ -160,8 +160,9 @@ class Draft(Builder):
         (result,) = infer(op, types) or ()
         if any(map(is_symbolic, result.shape)) or any(t.data is not None and t.data.is_symbolic for t in types):
             return self.add(op, x, *operands, quantization=(types[0].quantization,))
-        count, most = num_elements(result.shape) or 0, max(num_elements(types[0].shape) or 0, _SMALL)
-        if count > most or types[0].dtype.is_handle or any(t.data is None for t in types):
+        is_known = not types[0].dtype.is_handle and all(t.data is not None for t in types)
+        # sizes are compared only if it matters: a comparison of those that depend on lengths is a condition
+        if not is_known or (num_elements(result.shape) or 0) > max(num_elements(types[0].shape) or 0, _SMALL):
             return self.add(op, x, *operands, quantization=(types[0].quantization,))
 
         def elements() -> Array:

@@ -343,19 +343,40 @@ def _max_indices(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequenc
     """Select(Greater(Gather(x, places), best), places, indices), one window element after the other for all windows"""
     (batch, channels, *sizes), shape = d.shape(operands[0]), static(types.output.shape)
     rows = d.reshaped(operands[0], batch * channels, math.prod(sizes))
-    found = np.zeros(math.prod(shape[2:]), np.bool_)
-    best = d.gathered(rows, d.constant(np.zeros(len(found), np.int32)), 1)
-    indices = d.constant(op.numbered(np.zeros((1, len(found)), np.int64), tuple(sizes)))
-    for number, inside in op.taps(tuple(sizes)):
-        candidates = d.gathered(rows, d.constant(number.astype(np.int32)), 1)
+    count, taps = math.prod(shape[2:]), math.prod(op.kernel)
+    tables = [
+        d.per_length(TensorType(dtype, (taps, count)), partial(_tap_table, op, table), *sizes)
+        for table, dtype in enumerate((DType.INT32, DType.BOOL, DType.BOOL, DType.INT64))
+    ]
+    best = d.broadcast(d.part(rows, (0, 0), (batch * channels, 1)), (batch * channels, count))
+    indices = d.constant(np.zeros((1, 1), np.int64))
+    for tap in range(taps):
+        number, inside, first, numbered = (d.part(table, (tap, 0), (1, count)) for table in tables)
+        candidates = d.gathered(rows, d.reshaped(number, count), 1)
         larger = d.compared(ComparisonKind.GREATER, candidates, best)
-        allowed = d.binary(BinaryKind.LOGICAL_AND, larger, d.constant(inside[None]))
-        better = d.binary(BinaryKind.LOGICAL_OR, allowed, d.constant((inside & ~found)[None]))
+        better = d.binary(BinaryKind.LOGICAL_OR, d.binary(BinaryKind.LOGICAL_AND, larger, inside), first)
         best = d.chosen(better, candidates, best)
-        indices = d.chosen(better, d.constant(op.numbered(number, tuple(sizes))[None]), indices)
-        found = found | inside
-    first = np.arange(batch * channels, dtype=np.int64)[:, None] * math.prod(sizes)
-    return [d.reshaped(d.sum(indices, d.constant(first)), *shape)]
+        indices = d.chosen(better, numbered, indices)
+    starts = d.per_length(TensorType(DType.INT64, (batch * channels, 1)), _starts, batch * channels, math.prod(sizes))
+    return [d.reshaped(d.sum(indices, starts), *shape)]
+
+
+@of_lengths
+def _tap_table(op: PooledPlaces, table: int, *sizes: int) -> Array:
+    """For each window element and window: the element's index in memory, whether it is inside, whether it is the first
+    one inside, or its number."""
+    found = list(op.taps(sizes))
+    numbers, inside = (np.stack(each) for each in zip(*found, strict=True))
+    if table == 0:
+        return numbers.astype(np.int32)
+    if table == 3:
+        return op.numbered(numbers, sizes)
+    return inside if table == 1 else inside & (np.cumsum(inside, axis=0) == 1)
+
+
+@of_lengths
+def _starts(pictures: int, size: int) -> Array:
+    return np.arange(pictures, dtype=np.int64)[:, None] * size
 
 
 CONVOLUTION = Decomposition(_why_not_convolved, _convolved)

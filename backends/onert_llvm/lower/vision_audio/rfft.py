@@ -128,7 +128,8 @@ def why_not_rows(op: Fourier, types: CallTypes) -> str | None:
 def _columns(types: CallTypes) -> int:
     """The length of the transform."""
     length = types.inputs[2] if len(types.inputs) > 2 else None
-    return types.input(0).shape[-2] or 0 if length is None else int(_known(length).reshape(-1)[0])
+    found: int | None = types.input(0).shape[-2] if length is None else _known(length).reshape(-1).tolist()[0]
+    return found or 0
 
 
 def lower_rows(lowering: Lowering, operations: Sequence[int]) -> None:

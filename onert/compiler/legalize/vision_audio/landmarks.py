@@ -9,7 +9,7 @@ import numpy as np
 
 from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -18,6 +18,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 
 from .sampling import Tap, bounded, coordinate, inside, weighted_sum, why_not_picked
 
@@ -85,12 +86,18 @@ def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequ
     return [d.reshaped(found, *static(types.output.shape))]
 
 
+@of_lengths
+def _grid(*sizes: int) -> Array:
+    """The places of a picture's elements: float32 [1, height, width, 2]."""
+    return np.moveaxis(np.indices(sizes), 0, -1)[None].astype(np.float32)
+
+
 def _warped(d: Draft, op: DenseImageWarp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Bilinear samples at the places that the flow gives"""
     image, flow = operands
     batch, *sizes, channels = d.shape(image)
-    grid = np.moveaxis(np.indices(sizes), 0, -1).astype(np.float32)
-    source = d.reshaped(d.difference(d.constant(grid[None]), flow), batch, math.prod(sizes), 2)
+    grid = d.per_length(TensorType(DType.FLOAT32, (1, *sizes, 2)), _grid, *sizes)
+    source = d.reshaped(d.difference(grid, flow), batch, math.prod(sizes), 2)
     source = d.chosen(d.compared(ComparisonKind.EQUAL, source, source), source, d.real(0))
     taps = []
     for axis, size in enumerate(sizes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from attrs import field, frozen
 
 from onert.compiler.legalize.decomposition import MOST_TABLED, Decomposition, only_float32
 from onert.compiler.legalize.draft import Draft
-from onert.ir import Array, CallTypes, DType, Op
+from onert.ir import Array, CallTypes, DType, Op, TensorType
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
@@ -20,6 +21,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.interpolate import Interpolation
 from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
@@ -197,7 +199,6 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
     assert offset is not None
     (batch, channels, *sizes), (outputs, _, *kernel), spatial = d.shape(x), d.shape(weight), d.shape(offset)[2:]
     axes, taps, count = len(sizes), math.prod(kernel), math.prod(spatial)
-    positions = _tap_positions(op, kernel, spatial)
     displacements = d.reshaped(offset, batch, op.offset_groups, taps, axes, count)
     displacements = d.cast(
         d.transposed(displacements, (1, 3, 0, 4, 2)), DType.FLOAT64
@@ -205,11 +206,13 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
     weights = None if mask is None else d.reshaped(mask, batch, op.offset_groups, taps, count)
     rows, per = _rows(d, x), channels // op.offset_groups
     columns = []
+    type_, window = TensorType(DType.FLOAT64, (1, count * taps)), tuple(kernel)
+    positions = [d.per_length(type_, partial(_tap_positions, op, window, axis), *spatial) for axis in range(axes)]
     for group in range(op.offset_groups):
         sides = []
         for axis, size in enumerate(sizes):
             displacement = d.part(displacements, (group, axis, 0, 0, 0), (1, 1, batch, count, taps))
-            position = d.sum(d.reshaped(displacement, batch, count * taps), d.constant(positions[axis].reshape(1, -1)))
+            position = d.sum(d.reshaped(displacement, batch, count * taps), positions[axis])
             neighbours = _neighbours(d, Interpolation.LINEAR, bounded(d, position))
             sides.append([_in_range(d, Outside.ZEROS, False, tap, size) for tap in neighbours])
         group_rows = d.part(rows, (0, 0, group * per), (batch, math.prod(sizes), per))
@@ -232,13 +235,13 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
     return [d.reshaped(d.transposed(d.reshaped(out, batch, count, outputs), (0, 2, 1)), *static(types.output.shape))]
 
 
-def _tap_positions(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> Array:
-    """The position of each tap of each result before it is moved: float64 [axes, results, taps]."""
-    pads = op.pads[: len(kernel)]
-    sides = zip(np.indices(spatial), np.indices(kernel), op.strides, op.dilations, pads, strict=True)
-    return np.stack(
-        [first.reshape(-1, 1) * stride - pad + tap.reshape(-1) * step for first, tap, stride, step, pad in sides]
-    ).astype(np.float64)
+@of_lengths
+def _tap_positions(op: DeformConv, kernel: tuple[int, ...], axis: int, *spatial: int) -> Array:
+    """The position along an axis of each tap of each result before it is moved: float64 [1, results * taps]."""
+    first = np.indices(spatial)[axis].reshape(-1, 1) * op.strides[axis] - op.pads[axis]
+    taps = np.indices(kernel)[axis].reshape(-1) * op.dilations[axis]
+    positions: Array = (first + taps).reshape(1, -1).astype(np.float64)
+    return positions
 
 
 # ---- regions

@@ -10,7 +10,7 @@ import numpy as np
 
 from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -20,6 +20,8 @@ from onert.ir.ops.reduction.scan import RFFT, RFFT2D
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 from onert.ir.ops.vision_audio.fourier import Fourier
 from onert.ir.shape import normalize_axis, static
+from onert.ir.symbolic.functions import of_lengths
+from onert.ir.symbolic.trace import is_symbolic
 
 _MOST_FACTORS = 1 << 20
 """The most elements of a transform's matrix."""
@@ -33,11 +35,12 @@ def _times(d: Draft, rows: int, matrix: Array) -> int:
 # ---- Fourier transforms
 
 
-def _matrix(op: Fourier, count: int, parts: int, length: int) -> Array:
+@of_lengths
+def _matrix(op: Fourier, parts: int, dtype: DType, count: int, length: int) -> Array:
     """The transform's matrix [count * parts, bins * numbers per bin]: the transform of each unit vector."""
     units = np.eye(count * parts).reshape(count * parts, count, parts)
     found = op.evaluate(units, np.array(1), np.array(length))
-    return found.reshape(count * parts, -1)
+    return found.reshape(count * parts, -1).astype(dtype.numpy)
 
 
 def _lengths(types: CallTypes) -> tuple[int, int, int | None] | None:
@@ -49,7 +52,7 @@ def _lengths(types: CallTypes) -> tuple[int, int, int | None] | None:
         return None
     at = normalize_axis(int(axis.value.reshape(-1)[0]), x.rank)
     size = static(x.shape)[at]
-    requested = None if length is None or length.value is None else int(length.value.reshape(-1)[0])
+    requested = None if length is None or length.value is None else length.value.reshape(-1).tolist()[0]
     return at, size, requested
 
 
@@ -70,8 +73,9 @@ def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
     return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
 
 
-_Transform = Callable[[Draft, Fourier, int, int, int | None], int]
-"""Appends the transform of an operand along its last axis but one, of this size, to the requested length."""
+_Transform = Callable[[Draft, Fourier, int, int, int | None, tuple[int, int]], int]
+"""Appends the transform of an operand along its last axis but one, of this size, to the requested length. The result
+has the given number of frequencies, and of numbers for each."""
 
 
 def _along_axis(
@@ -85,15 +89,18 @@ def _along_axis(
     axes = range(len(shape))
     order = [*(axis for axis in axes[:-1] if axis != at), at, axes[-1]]
     moved = d.transposed(x, order)
-    spectrum = d.reshaped(transform(d, op, moved, size, requested), *d.shape(moved)[:-2], shape[at], shape[-1])
+    bins = shape[at], shape[-1]
+    spectrum = d.reshaped(transform(d, op, moved, size, requested, bins), *d.shape(moved)[:-2], *bins)
     return [d.transposed(spectrum, [order.index(axis) for axis in axes])]
 
 
-def _as_matrix(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
+def _as_matrix(d: Draft, op: Fourier, x: int, size: int, requested: int | None, bins: tuple[int, int]) -> int:
     """Mul(x, matrix)"""
     *outer, _, parts = d.shape(x)
-    rows = d.reshaped(x, math.prod(outer), size * parts)
-    return _times(d, rows, _matrix(op, size, parts, _transform_length(op, size, requested)))
+    rows, dtype = d.reshaped(x, math.prod(outer), size * parts), d.dtype(x)
+    type_, length = TensorType(dtype, (size * parts, math.prod(bins))), _transform_length(op, size, requested)
+    matrix = d.per_length(type_, partial(_matrix, op, parts, dtype), size, length)
+    return d.add(BatchMatMul(), rows, matrix)
 
 
 def _parts(length: int) -> tuple[int, int]:
@@ -107,6 +114,8 @@ def _why_no_steps(op: Fourier, types: CallTypes) -> str | None:
     if found is None:
         return "its axis or its length is not known before the run"
     x, length = types.input(0), _transform_length(op, *found[1:])
+    if is_symbolic(length):
+        return "its length varies"
     if op.half or x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or length < 1:
         return f"it is one-sided, or {x} is not float32 or float64, or has no elements to transform"
     small, large = _parts(length)
@@ -116,7 +125,7 @@ def _why_no_steps(op: Fourier, types: CallTypes) -> str | None:
     return None
 
 
-def _in_steps(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
+def _in_steps(d: Draft, op: Fourier, x: int, size: int, requested: int | None, bins: tuple[int, int]) -> int:
     """Mul(Transpose(Mul(Transpose(x), matrices)), matrix): J. W. Cooley and J. W. Tukey's algorithm with two factors
 
     Element `i * large + j` of the input and `k + small * l` of the result meet in the product of three factors: the
@@ -150,10 +159,13 @@ def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
     x = types.input(0)
     if op.inverse or not op.half or x.dtype is not DType.FLOAT32 or x.shape[-1] != 1:
         return "it is not a one-sided transform of real float32 numbers"
-    return "its axis or its length is not known before the run" if _lengths(types) is None else None
+    found = _lengths(types)
+    if found is None:
+        return "its axis or its length is not known before the run"
+    return "its length varies" if any(map(is_symbolic, found)) else None
 
 
-def _rows(d: Draft, op: Fourier, x: int, size: int, requested: int | None) -> int:
+def _rows(d: Draft, op: Fourier, x: int, size: int, requested: int | None, bins: tuple[int, int]) -> int:
     """Pack(Real(RFFT2D(x)), Imag(RFFT2D(x)))"""
     *outer, _, _ = d.shape(x)
     spectrum = d.add(RFFT2D(), d.reshaped(x, *outer, 1, size), d.integers(1, requested or size))
@@ -205,16 +217,21 @@ def _why_no_powers(op: AudioSpectrogram, types: CallTypes) -> str | None:
 def _powers(d: Draft, op: AudioSpectrogram, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """The sum of squares of Mul(Gather(Transpose(x), frames), matrix), in float64"""
     channels, frames, bins = static(types.output.shape)
-    starts = np.arange(frames, dtype=np.int32)[:, None] * op.stride
-    cuts = d.gathered(
-        d.transposed(operands[0], (1, 0)), d.constant(starts + np.arange(op.window_size, dtype=np.int32)), 1
-    )
+    places = TensorType(DType.INT32, (frames, op.window_size))
+    indices = d.per_length(places, partial(_frames, op.stride, op.window_size), frames)
+    cuts = d.gathered(d.transposed(operands[0], (1, 0)), indices, 1)
     rows = d.cast(d.reshaped(cuts, channels * frames, op.window_size), DType.FLOAT64)
     waves = np.fft.rfft(np.diag(op.window()), op.length)
     sides = [_times(d, rows, side) for side in (waves.real, waves.imag)]
     powers = d.sum(*(d.product(side, side) for side in sides))
     found = d.reshaped(d.cast(powers, DType.FLOAT32), channels, frames, bins)
     return [found if op.magnitude_squared else d.unary(UnaryKind.SQRT, found)]
+
+
+@of_lengths
+def _frames(stride: int, size: int, count: int) -> Array:
+    """The indices of the elements of each frame."""
+    return np.arange(count, dtype=np.int32)[:, None] * stride + np.arange(size, dtype=np.int32)
 
 
 def _why_no_coefficients(op: Mfcc, types: CallTypes) -> str | None:
