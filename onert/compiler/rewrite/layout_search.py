@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onert.ir.symbolic.trace import hint
-
 from .layout_table import Order
 from .layouts import Layouts, Use
 
@@ -16,15 +14,12 @@ Failed = dict[tuple[int, Order], frozenset[int]]
 
 
 def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
-    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found.
-
-    If sizes are symbolic, the costs of their current lengths decide: results are the same for any orders.
-    """
+    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found."""
     improved = False
     failed: Failed = {}
     for _ in range(_SWEEPS):
         before = dict(layouts.layout)
-        for root in layouts.uses:  # not sorted by cost, which may depend on lengths
+        for root in layouts.uses:
             changes, used = _better(layouts, root, steps, failed)
             steps -= used
             if changes:
@@ -40,7 +35,7 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
 def _better(layouts: Layouts, root: int, steps: int, failed: Failed) -> tuple[dict[int, Order], int]:
     """The first orders found that lower the cost at a root (empty if there are none), and the steps used. Seeds that
     `failed` are not tried again, and added to."""
-    if steps <= 0 or not hint(layouts.cost(root, {})):
+    if steps <= 0 or not layouts.cost(root, {}):
         return {}, 0
     used = 0
     for at, order in _seeds(layouts, root):
@@ -49,7 +44,7 @@ def _better(layouts: Layouts, root: int, steps: int, failed: Failed) -> tuple[di
         region, near, more = _spread(layouts, at, order, steps - used)
         used += more + 1
         changes, gain = _trimmed(layouts, region)
-        if hint(gain) < 0:
+        if gain < 0:
             return changes, used
         # Seeds inside of the region nearly always lead to the same one: large models have a hundred seeds for each.
         failed.update(dict.fromkeys(region.items(), near))
@@ -118,7 +113,7 @@ def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Ord
             kept[at] = ()  # the operation runs as before
             fewer = layouts.cost_around((at,), kept)
             kept[at] = order
-            if hint(fewer) < hint(layouts.cost_around((at,), kept)):
+            if fewer < layouts.cost_around((at,), kept):
                 kept[at] = ()
                 count -= 1
     kept = {at: order for at, order in kept.items() if order}

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from onert.ir import CallTypes, Operation, Subgraph, TensorType
 from onert.ir.symbolic.sizes import are_ones, are_same
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of
@@ -270,10 +271,11 @@ class Layouts:
 
 
 def size(type_: TensorType) -> int:
-    """The bytes of a tensor, with unknown dimensions as `UNKNOWN`."""
+    """The bytes of a tensor, with unknown dimensions as `UNKNOWN`, and symbolic ones as they are for the current
+    lengths: results are the same for any orders."""
     count = 1
     for dim in type_.shape:
-        count *= UNKNOWN if dim is None else dim
+        count *= UNKNOWN if dim is None else hint(dim)
     return count * type_.dtype.itemsize
 
 

@@ -182,6 +182,8 @@ def _backward(function: Binary) -> Binary:
 
 def _decided(function: Binary) -> Binary:
     def compared(self: Symbolic, other: object) -> Any:
+        if other is None:  # by far the most frequent: whether a size is unknown
+            return NotImplemented
         if isinstance(other, Symbolic) and other.index == self.index and other.trace is self.trace:
             return bool(function(0, 0))
         found = self._with(function, other)
