@@ -36,12 +36,13 @@ from onert.compiler.passes.widen import widen
 from onert.compiler.passes.windows.grouped_conv_to_depthwise import grouped_conv_to_depthwise
 from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
-from onert.ir import Subgraph, Subgraphs
+from onert.ir import CallTypes, Op, Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.process import imports
 
 from .extension import Extension, decompositions_with, passes_of
+from .limits import native_work
 from .options import Options
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ CUT = "cut"
 Watch = Callable[[str, Subgraph], None]
 """Called with the name of each pass that changed a subgraph, and the changed subgraph."""
 
+SHARE = 4
+"""The part of a run's work that one selection of boxes may take if it keeps all: with more it is evaluated, and takes
+as long as the boxes of a run need."""
 MOST_ROUNDS = 8  # real models settle in two or three rounds; on hostile models passes might undo each other for ever
 
 
@@ -118,7 +122,8 @@ def optimize(
             return graph
         find = decompositions_with(extensions)
         decomposed = partial(legalize, supports=supports, find=find)
-        steps = [(bound_sizes.__name__, partial(bound_sizes, supports=supports)), (legalize.__name__, decomposed)]
+        bounded = partial(bound_sizes, supports=supports, work=None if work is None else work // SHARE)
+        steps = [(bound_sizes.__name__, bounded), (legalize.__name__, decomposed)]
         for name, step in steps:
             found = _prepared(name, step, graph, options, watch)
             if found is not graph:
@@ -152,15 +157,20 @@ def enclose(
     return found
 
 
-def bound_sizes(graph: Subgraph, supports: Supports) -> Subgraph:
+def bound_sizes(graph: Subgraph, supports: Supports, work: int | None = None) -> Subgraph:
     """The graph with known (upper-bound) shapes for results whose size only a run determines (`legalize.bound_sizes`).
+    An operation on all these entries may take so much `work`.
 
     The modules for this are imported only if a shape or a picked index is unknown, which is rare.
     """
     picks = any(isinstance(o.op, StridedSlice) and o.op.picks(graph.type(o.used[1])) for o in graph.operations)
     if not picks and all(operand.type.is_static for operand in graph.operands):
         return graph
-    found: Subgraph = imports.module("onert.compiler.legalize.bound_sizes").bound_sizes(graph, supports)
+
+    def affords(op: Op, types: CallTypes) -> bool:
+        return work is None or native_work(op, types) <= work
+
+    found: Subgraph = imports.module("onert.compiler.legalize.bound_sizes").bound_sizes(graph, supports, affords)
     return found
 
 

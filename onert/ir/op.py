@@ -136,6 +136,7 @@ class Op(Value):
     overwrites: ClassVar[bool] = False
     carries: ClassVar[tuple[str, ...]] = ()
     outlasts: ClassVar[bool] = False
+    finds: ClassVar[bool] = False
     callees: ClassVar[tuple[str, ...]] = ()
     effect: ClassVar[Effect] = Effect.NONE
     infer: ClassVar[Callable[..., Any]]

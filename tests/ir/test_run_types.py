@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 import onert
 from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType
 from onert.ir.analysis.run_types import MOST_BYTES, MOST_KEPT, RunTypes
-from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.lookup.table_of_values import LookUp
@@ -69,12 +69,19 @@ def test_only_the_last_combinations_are_kept() -> None:
 
 
 def test_types_that_depend_on_many_elements_are_not_kept() -> None:
-    row = TensorType(DType.INT64, (None,))
-    few, many = np.arange(2), np.arange(MOST_BYTES)
+    row, places = TensorType(DType.BOOL, (None,)), TensorType(DType.INT64, (None, 1))
+    few, many = np.ones(2, np.bool_), np.ones(MOST_BYTES + 1, np.bool_)
     for x, count in ((few, 1), (many, 2)):
-        types, new = _types(UniqueSlices(), [row], [row] * 4)
-        assert [types([x]).types.outputs[0].shape for _ in range(2)] == [x.shape] * 2
+        types, new = _types(Where(), [row], [places])
+        assert [types([x]).types.outputs[0].shape for _ in range(2)] == [(x.size, 1)] * 2
         assert len(new) == count
+
+
+def test_sizes_that_are_known_with_the_results_are_not_computed_before_them() -> None:
+    row = TensorType(DType.INT64, (None,))
+    types, new = _types(UniqueSlices(), [row], [row] * 4)
+    assert [types([np.arange(n)]).types.outputs[0].shape for n in (3, 3, MOST_BYTES, MOST_BYTES)] == [(None,)] * 4
+    assert len(new) == 2
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

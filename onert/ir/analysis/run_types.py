@@ -53,7 +53,8 @@ class RunTypes:
 
     `inputs` and `outputs` are what is known of them before any run. The operation's rules are checked for every
     combination of shapes, and of those elements that they depend on. If shapes alone determine the results' shapes,
-    elements are left to `evaluate`, which checks them for itself. `varying` are the inputs that are not constants.
+    elements are left to `evaluate`, which checks them for itself; so they are if the operation `finds` the number of
+    its results. `varying` are the inputs that are not constants.
     """
 
     __slots__ = ("_inputs", "_kept", "_needs_elements", "_op", "_outputs", "_read", "_varying", "_work")
@@ -119,7 +120,7 @@ class RunTypes:
         outputs: Sequence[TensorType] | None = None
         if not self._needs_elements:
             outputs = self._inferred(tuple(None if t is None else t.with_data(None) for t in known))
-            self._needs_elements = not all(t.is_static for t in outputs)
+            self._needs_elements = not self._op.finds and not all(t.is_static for t in outputs)
         if outputs is None or self._needs_elements:
             outputs = self._inferred(known)
         for type_ in outputs:

@@ -32,15 +32,20 @@ from .counting import Counted, CountedInputs, CountedResults, Writer, first_entr
 
 _LOWEST = float.fromhex("-0x1.fffffep+127")
 """The lowest finite float32."""
-MOST_PAIRS = 1 << 31
-"""The most pairs of boxes to compare: with more, a single operation might use up the limit of a run."""
 
 
 class Bounding:
-    """The rewriting of one graph; `native` says which operations run natively."""
+    """The rewriting of one graph; `native` says which operations run natively, and `affords` which ones may take their
+    largest possible work."""
 
-    def __init__(self, graph: Subgraph, native: Callable[[Operation, CallTypes], bool]) -> None:
+    def __init__(
+        self,
+        graph: Subgraph,
+        native: Callable[[Operation, CallTypes], bool],
+        affords: Callable[[Op, CallTypes], bool],
+    ) -> None:
         self.graph = graph
+        self.affords = affords
         self.native = native
         self.edit = Edit(graph)
         self.writer = Writer(self.edit)
@@ -188,7 +193,10 @@ class Bounding:
         assert y is not None
         assert max_boxes is not None
         bound = bound_of(x, y, max_boxes) or 0
-        return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
+        counted_op = CountedBoxes(bound, op.centred)
+        if not self.affords(counted_op, CallTypes(tuple(types), counted_op.infer(x, y, max_boxes, *types[3:]))):
+            return None
+        return counted_op, tuple(inputs)
 
     def assign_slice(self, operation: Operation) -> bool:
         """Replace elements scattered to a range of indices by a selection, if that is native."""

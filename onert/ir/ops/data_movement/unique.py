@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -22,6 +23,8 @@ class UniqueSlices(Op):
     Results: the slices, `sorted` or in order of first occurrence; then int64 vectors: the index of each one's first
     occurrence, for each slice of x its index among the distinct ones, and their counts. Source: ONNX Unique.
     """
+
+    finds: ClassVar[bool] = True
 
     axis: int | None = None
     sorted: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -109,6 +109,8 @@ class StringSplit(Op):
     Source: ONNX StringSplit.
     """
 
+    finds: ClassVar[bool] = True
+
     delimiter: str = ""
     most: int | None = None
 
@@ -152,6 +154,8 @@ class StringNormalize(OfWords):
     `stopwords` are compared ignoring case unless `case_sensitive`. If nothing is left, the result is one empty string.
     Source: ONNX StringNormalizer.
     """
+
+    finds: ClassVar[bool] = True
 
     letters: Letters = Letters.AS_THEY_ARE
     stopwords: tuple[str, ...] = ()
@@ -238,6 +242,8 @@ class Tokenize(OfWords):
     a separator. Tokens of fewer than `least` characters are dropped. With `mark` rows begin with U+0002 and end with
     U+0003, unless no row has a token. Patterns are those of RE2. Source: ONNX Runtime's Tokenizer.
     """
+
+    finds: ClassVar[bool] = True
 
     separators: tuple[str, ...] = ()
     expression: str = ""

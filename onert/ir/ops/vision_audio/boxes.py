@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from attrs import evolve, frozen
 
@@ -10,8 +12,6 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import CallTypes, TensorType
-
-from .detection import intersection
 
 
 @frozen
@@ -26,6 +26,8 @@ class BoxesPerClass(Op):
 
     Result: int64 [found, 3]: image, class and box, the best of a class first. Source: ONNX NonMaxSuppression.
     """
+
+    finds: ClassVar[bool] = True
 
     centred: bool = False
 
@@ -68,8 +70,9 @@ class BoxesPerClass(Op):
         return np.array(found, np.int64).reshape(-1, 3)
 
 
-_PAIR = 60
-"""The number of operations for comparing two boxes."""
+_PAIR = 3
+"""The arithmetic for comparing two boxes, in parts of a register: a dozen instructions compare as many as it holds, and
+half of the pairs are compared."""
 
 
 @frozen
@@ -128,17 +131,58 @@ def _corners(boxes: Array, *, centred: bool) -> Array:
 
 def _kept(boxes: Array, scores: Array, most: int, overlap: float, least: float | None) -> list[int]:
     """The selected boxes of one class, the best first."""
-    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    kept: list[int] = []
     order = np.argsort(-scores, kind="stable")
-    for box in order if least is None else order[scores[order] > least]:
+    order = order if least is None else order[scores[order] > least]
+    near = _Near.best(boxes[order], all_=not overlap >= 0)
+    left = np.ones(len(order), np.bool_)
+    kept: list[int] = []
+    for rank, at in enumerate(near.places.tolist()):
         if len(kept) >= most:
             break
-        shared = intersection(boxes[box], boxes[kept])
-        whole = areas[kept] + areas[box] - shared
-        if not (shared > overlap * whole).any():
-            kept.append(int(box))
-    return kept
+        if left[at]:
+            kept.append(rank)
+            others = slice(near.first[at], near.last[at])
+            low, high, areas = near.low[:, others], near.high[:, others], near.areas[others]
+            sides = np.minimum(high, near.high[:, at, None]) - np.maximum(low, near.low[:, at, None])
+            height, width = np.maximum(sides, 0)
+            shared = height * width
+            left[others] &= ~(shared > overlap * (near.areas[at] + areas - shared))
+    out: list[int] = order[kept].tolist()
+    return out
+
+
+@frozen
+class _Near:
+    """Boxes in ascending order along one axis, so that those a box may share area with are neighbours: from `first` to
+    before `last`, for each box. `places` are the boxes' positions in this order; `low` and `high` are [2, n].
+    """
+
+    places: Array
+    low: Array
+    high: Array
+    areas: Array
+    first: Array
+    last: Array
+
+    @classmethod
+    def best(cls, boxes: Array, *, all_: bool) -> _Near:
+        """The order of boxes, [n, 4], along the axis with fewer neighbours; `all_` makes all neighbours."""
+        found = [cls.along(axis, boxes, all_=all_) for axis in range(2)]
+        return min(found, key=lambda each: int((each.last - each.first).sum()))
+
+    @classmethod
+    def along(cls, axis: int, boxes: Array, *, all_: bool) -> _Near:
+        order = np.argsort(boxes[:, axis], kind="stable")
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        low, high = np.ascontiguousarray(boxes[order, :2].T), np.ascontiguousarray(boxes[order, 2:].T)
+        first, last = np.zeros(len(order), np.int64), np.full(len(order), len(order))
+        if len(order) and not all_ and np.isfinite(boxes).all():
+            begins = low[axis]
+            rounding = 4 * np.finfo(np.float64).eps * np.abs(boxes).max()
+            first = np.searchsorted(begins, begins - (high[axis] - begins).max() - rounding)
+            last = np.searchsorted(begins, high[axis] + rounding)
+        return cls(places, low, high, np.prod(high - low, axis=0), first, last)
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -47,6 +48,8 @@ class DetectionOutput(Op):
 
     Source: Caffe SSD's DetectionOutput layer; TNN's naive_compute.cc and bbox_util.cc.
     """
+
+    finds: ClassVar[bool] = True
 
     classes: int
     share_location: bool = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -32,6 +33,8 @@ class ImageDecoder(Op):
 
     Result: uint8 [height, width, channels], at most 2**26 pixels.
     """
+
+    finds: ClassVar[bool] = True
 
     pixels: Pixels = Pixels.RGB
 
