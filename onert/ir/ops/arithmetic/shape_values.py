@@ -61,12 +61,15 @@ def length(x: TensorType) -> Dim:
 
 def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
     """Dimensions given by an operand. Raises RuleError if one is negative or there are too many elements."""
-    require(len(dims) <= MAX_RANK, f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
+    if len(dims) > MAX_RANK:
+        raise RuleError(f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
     total = 1
-    for d in dims:
-        require(d >= 0, f"{name} is {text(dims)}, expected no negative dimension")
+    for d in dims:  # messages are written only where they are needed: runs check computed shapes
+        if not d >= 0:
+            raise RuleError(f"{name} is {text(dims)}, expected no negative dimension")
         total *= d
-    require(total <= MAX_ELEMENTS, f"{name} is {text(dims)}, more than {MAX_ELEMENTS} elements")
+    if not total <= MAX_ELEMENTS:
+        raise RuleError(f"{name} is {text(dims)}, more than {MAX_ELEMENTS} elements")
     return dims
 
 

@@ -143,7 +143,8 @@ class TopK(OnStored):
 
     @staticmethod
     def _checked(k: int, size: int | None) -> None:
-        require(k >= 0 and (size is None or k <= size), f"k is {k}, expected 0 to the last dimension, {size}")
+        if not (k >= 0 and (size is None or k <= size)):
+            raise RuleError(f"k is {k}, expected 0 to the last dimension, {size}")
 
     def evaluate(self, x: Array, k: Array) -> tuple[Array, Array]:
         size = sv.values(k)[0]

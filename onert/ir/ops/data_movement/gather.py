@@ -266,7 +266,8 @@ class OneHot(OnStored):
     def evaluate(self, indices: Array, depth: Array, on: Array, off: Array) -> Array:
         size = int(depth.reshape(())[()])
         at = shapes.normalize_axis(self.axis, indices.ndim + 1)
-        hit = np.expand_dims(indices, at) == np.arange(size).reshape(-1, *(1,) * (indices.ndim - at))
+        places = np.arange(size).reshape(-1, *(1,) * (indices.ndim - at))
+        hit = indices.reshape((*indices.shape[:at], 1, *indices.shape[at:])) == places
         return np.where(hit, on.reshape(()), off.reshape(())).astype(on.dtype)
 
 

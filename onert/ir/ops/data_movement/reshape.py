@@ -19,20 +19,22 @@ from onert.ir.types import TensorType, unranked
 
 def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
     """The shape `wanted` with its -1 resolved. Raises RuleError if its number of elements is not that of `x`."""
-    require(all(d >= -1 for d in wanted), f"the new shape is {shapes.text(wanted)}, expected dimensions of at least -1")
-    require(wanted.count(-1) <= 1, f"the new shape is {shapes.text(wanted)}, expected at most one -1")
+    # Messages are written only where they are needed: runs resolve computed shapes.
+    if not all(d >= -1 for d in wanted):
+        raise RuleError(f"the new shape is {shapes.text(wanted)}, expected dimensions of at least -1")
+    if not wanted.count(-1) <= 1:
+        raise RuleError(f"the new shape is {shapes.text(wanted)}, expected at most one -1")
     have = shapes.num_elements(x)
     known = sv.checked_shape(tuple(d for d in wanted if d != -1), "the new shape")
     size = math.prod(known)
     if have is None:
         return tuple(None if d == -1 else d for d in wanted)
     if -1 not in wanted:
-        require(size == have, f"the new shape {shapes.text(wanted)} holds {size} elements, expected {have}")
+        if size != have:
+            raise RuleError(f"the new shape {shapes.text(wanted)} holds {size} elements, expected {have}")
         return wanted
-    require(
-        (size != 0 and have % size == 0) or (size == 0 and have == 0),
-        f"the new shape {shapes.text(wanted)} cannot hold {have} elements",
-    )
+    if not ((size != 0 and have % size == 0) or (size == 0 and have == 0)):
+        raise RuleError(f"the new shape {shapes.text(wanted)} cannot hold {have} elements")
     return tuple((have // size if size else 0) if d == -1 else d for d in wanted)
 
 

@@ -38,12 +38,13 @@ class Slice(OnStored):
     def _shape(x: Shape, starts: tuple[int, ...], sizes: tuple[int, ...]) -> Shape:
         out: list[Dim] = []
         for axis, (d, start, size) in enumerate(zip(x, starts, sizes, strict=True)):
-            require(start >= 0, f"begin is {start} along axis {axis}, expected at least 0")
-            require(size >= -1, f"size is {size} along axis {axis}, expected at least -1")
-            if d is not None:
-                require(
-                    start <= d and (size == -1 or start + size <= d),
-                    f"{size} elements from {start} along axis {axis} are requested, expected at most {d} in total",
+            if not start >= 0:
+                raise RuleError(f"begin is {start} along axis {axis}, expected at least 0")
+            if not size >= -1:
+                raise RuleError(f"size is {size} along axis {axis}, expected at least -1")
+            if d is not None and not (start <= d and (size == -1 or start + size <= d)):
+                raise RuleError(
+                    f"{size} elements from {start} along axis {axis} are requested, expected at most {d} in total"
                 )
             out.append(size if size != -1 else None if d is None else d - start)
         return tuple(out)
@@ -115,6 +116,9 @@ class StridedSlice(OnStored):
     ) -> list[tuple[int | None, slice | int]]:
         """For each position the axis of x (None for a new one) and what is selected of it: a slice, or one index."""
         count = len(begin)
+        if not (self.ellipsis_mask or self.new_axis_mask) and count <= rank:
+            named_parts = [(i, self._part(i, begin[i], end[i], strides[i])) for i in range(count)]
+            return [*named_parts, *((a, slice(None, None, 1)) for a in range(count, rank))]
         ellipsis = next((i for i in range(count) if self.ellipsis_mask >> i & 1), None)
         # As in TensorFlow, the ellipsis takes precedence over other masks, and a new axis is not removed.
         new = [i for i in range(count) if self.new_axis_mask >> i & 1 and i != ellipsis]
@@ -172,8 +176,10 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
 
 def margins(paddings: Array) -> list[tuple[int, int]]:
     """Pairs of margins. Raises RuleError if one is negative."""
-    pairs = [sv.two(pair) for pair in paddings]
-    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected no negatives")
+    found = sv.values(paddings)
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    if not all(a >= 0 and b >= 0 for a, b in pairs):
+        raise RuleError(f"paddings is {sv.pairs_text(pairs)}, expected no negatives")
     return pairs
 
 
@@ -272,15 +278,18 @@ class Tile(OnStored):
 
     @staticmethod
     def _shape(x: Shape, multiples: tuple[int, ...]) -> Shape:
-        require(all(m >= 0 for m in multiples), f"multiples is {shapes.text(multiples)}, expected no negative number")
+        if not all(m >= 0 for m in multiples):
+            raise RuleError(f"multiples is {shapes.text(multiples)}, expected no negative number")
         out = tuple(None if d is None else d * m for d, m in zip(x, multiples, strict=True))
         sv.checked_shape(tuple(d for d in out if d is not None), "the tiled shape")
         return out
 
     def evaluate(self, x: Array, multiples: Array) -> Array:
         times = sv.values(multiples)
-        self._shape(x.shape, times)
-        return np.tile(x, times)
+        shape = shapes.static(self._shape(x.shape, times))
+        out = np.empty(tuple(n for pair in zip(times, x.shape, strict=True) for n in pair), x.dtype)
+        out[...] = x.reshape(tuple(n for d in x.shape for n in (1, d)))  # `np.tile` takes longer
+        return out.reshape(shape)
 
 
 @frozen
@@ -345,13 +354,16 @@ class BroadcastTo(OnStored):
                 for d, w in zip(x, wanted[len(wanted) - len(x) :], strict=True)
             )
         )
-        require(fits, f"shape {shapes.text(x)} does not broadcast to {shapes.text(wanted)}")
+        if not fits:
+            raise RuleError(f"shape {shapes.text(x)} does not broadcast to {shapes.text(wanted)}")
         return wanted
 
     def evaluate(self, x: Array, shape: Array) -> Array:
         wanted = sv.values(shape)
         self._shape(x.shape, wanted)
-        return np.broadcast_to(x, wanted).copy()
+        out = np.empty(wanted, x.dtype)
+        out[...] = x  # `np.broadcast_to` takes longer
+        return out
 
 
 @frozen
