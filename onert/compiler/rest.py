@@ -71,10 +71,15 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
         return None
     if not any(_follows(prepared, operation) for operation in prepared.operations):
         return None
-    names = {prepared.operands[o].name for each in prepared.operations for o in each.outputs if _is_open(prepared, o)}
+    opened = {
+        _mark(prepared, operation, at)
+        for operation in prepared.operations
+        for at, o in enumerate(operation.outputs)
+        if _is_open(prepared, o)
+    }
     types = {at: prepared.type(i) for at, i in enumerate(prepared.inputs)}
     given = entry.reshaped({at: static(type_.shape) for at, type_ in types.items() if type_.is_static})
-    stay, moved = _divided(infer_model(given.model, entry.index)[entry.index], model, names - {""})
+    stay, moved = _divided(infer_model(given.model, entry.index)[entry.index], model, opened)
     known = _without_sizes(entry)
     parts: list[Entry] = []
     operations: list[Operation] = []
@@ -126,10 +131,17 @@ def _follows(graph: Subgraph, operation: Operation) -> bool:
     return not isinstance(operation.op, FirstEntries | Copy) and any(_is_open(graph, i) for i in operation.used)
 
 
-def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places, Places]:
+def _mark(graph: Subgraph, operation: Operation, at: int) -> object:
+    """What tells a result of an operation apart before and after the passes: they keep names and locations, but not
+    numbers. Of results without a name, as of the operations that one node of a file becomes, some may be mistaken for
+    one another."""
+    return graph.operands[operation.outputs[at]].name or (operation.location, operation.op.label, at)
+
+
+def _divided(graph: Subgraph, model: Subgraphs, opened: Set[object]) -> tuple[Places, Places]:
     """The operations that stay, and those of each part, by place: those that stay at a place follow its part.
 
-    Results of these `names` have unknown sizes: passes keep names, but not numbers.
+    Results with these marks have unknown sizes.
     """
     effects = subgraph_effects(model)
     affecting = {
@@ -140,15 +152,15 @@ def _divided(graph: Subgraph, model: Subgraphs, names: set[str]) -> tuple[Places
     lists = _own_lists(graph, affecting)
     beginnings = dict.fromkeys(lists.values(), 0)
     for _ in range(MOST_DELAYS):
-        stay, moved, later = _places(graph, names, affecting, lists, beginnings)
+        stay, moved, later = _places(graph, opened, affecting, lists, beginnings)
         if later == beginnings:
             return stay, moved
         beginnings = later
-    return _places(graph, names, affecting, {}, {})[:2]
+    return _places(graph, opened, affecting, {}, {})[:2]
 
 
 def _places(
-    graph: Subgraph, names: set[str], affecting: Set[int], lists: Mapping[int, int], beginnings: Mapping[int, int]
+    graph: Subgraph, opened: Set[object], affecting: Set[int], lists: Mapping[int, int], beginnings: Mapping[int, int]
 ) -> tuple[Places, Places, dict[int, int]]:
     """As `_divided`, with the operations on a list together no earlier than at its place in `beginnings`, and the
     places that all of them can have."""
@@ -169,8 +181,9 @@ def _places(
             after.update(dict.fromkeys(operation.outputs, place))
             continue
         stay.setdefault(place, []).append(operation)
-        for out in operation.outputs:
-            opens = graph.operands[out].name in names and not graph.type(out).dtype.is_handle
+        for i, out in enumerate(operation.outputs):
+            unknown = bool(graph.operands[out].name) or _is_open(graph, out)
+            opens = unknown and _mark(graph, operation, i) in opened and not graph.type(out).dtype.is_handle
             after[out] = place + 1 if place or opens else 0
     return stay, moved, later
 

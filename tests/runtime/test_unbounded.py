@@ -137,6 +137,10 @@ MODELS: dict[str, str] = {
       z = MatMul (taken, w)
       y = Relu (z)
     }}""",
+    "a node that becomes many operations": f"""{GIVEN}(float[n] y) {{
+      n = ReduceSum <keepdims = 0> (d)
+      y = HannWindow (n)
+    }}""",
 }
 EACH = pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
 
