@@ -9,6 +9,7 @@ from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import DType, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.part_update import PartUpdate
 from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
 from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, Quantize
 from onert.ir.symbolic.sizes import are_same
@@ -22,13 +23,14 @@ SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad,
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def remove_identities(subgraph: Subgraph) -> Subgraph:
     """Remove conversions to the same type, reshapes, slices and pads that keep the shape, concatenations of one tensor
-    and empty ones, transposes that keep the order of axes, bounds that hold anyway, and quantising what was just
-    dequantised.
+    and empty ones, transposes that keep the order of axes, bounds that hold anyway, quantising what was just
+    dequantised, and updates of the whole tensor.
 
     Results stay bit-identical. An output may become an input or a constant, which `copy_outputs` handles.
 
         a = Reshape(x, shape of x); b = RELU6(a); y = RELU(b)   -->   y = RELU6(x)
         a = Dequantize(q); y = Quantize(a), as q is quantised   -->   y = q
+        y = DynamicUpdateSlice(x, u, start), as large as u      -->   y = u
     """
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
@@ -53,6 +55,9 @@ def _same(subgraph: Subgraph, operation: Operation) -> int | None:
         # The float32 in between is off by less than half a step of up to 16 bits.
         exact = subgraph.type(source).dtype is DType.FLOAT32 and result.dtype.is_integer and result.dtype.bits <= 16
         return stored if exact and result == subgraph.type(stored) else None
+    if isinstance(operation.op, PartUpdate) and operation.op.clamps:  # the start can only be 0 if the part is the whole
+        update = operation.used[operation.op.update_index]
+        return update if _is_same(result, subgraph.type(update)) else None
     return None
 
 
