@@ -16,7 +16,8 @@ from onert.ir.ops.control_flow.search import Search
 from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import FirstEntries
-from onert.ir.shape import static
+from onert.ir.ops.data_movement.reshape import ShapeOf
+from onert.ir.shape import MAX_RANK, num_elements, static
 from onert.ir.value import Value
 
 from .entry_signature import Entry, emptied, enter
@@ -77,6 +78,7 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
         for at, o in enumerate(operation.outputs)
         if _is_open(prepared, o)
     }
+    opened |= {_kind(operation) for operation in prepared.operations if _follows(prepared, operation)}
     types = {at: prepared.type(i) for at, i in enumerate(prepared.inputs)}
     given = entry.reshaped({at: static(type_.shape) for at, type_ in types.items() if type_.is_static})
     stay, moved = _divided(infer_model(given.model, entry.index)[entry.index], model, opened)
@@ -138,10 +140,15 @@ def _mark(graph: Subgraph, operation: Operation, at: int) -> object:
     return graph.operands[operation.outputs[at]].name or (operation.location, operation.op.label, at)
 
 
+def _kind(operation: Operation) -> object:
+    """What tells operations apart before and after the passes, which may have given their operands other names."""
+    return operation.location, operation.op.label
+
+
 def _divided(graph: Subgraph, model: Subgraphs, opened: Set[object]) -> tuple[Places, Places]:
     """The operations that stay, and those of each part, by place: those that stay at a place follow its part.
 
-    Results with these marks have unknown sizes.
+    Results with these marks have unknown sizes, and operations with these kinds read some.
     """
     effects = subgraph_effects(model)
     affecting = {
@@ -164,8 +171,8 @@ def _places(
 ) -> tuple[Places, Places, dict[int, int]]:
     """As `_divided`, with the operations on a list together no earlier than at its place in `beginnings`, and the
     places that all of them can have."""
-    stay: dict[int, list[Operation]] = {}
-    moved: dict[int, list[Operation]] = {}
+    staying: dict[int, int] = {}
+    moving: dict[int, int] = {}
     after: dict[int, int] = {}  # for each operand, the place of the operations that read it
     last = 0  # the place of the last operation with effects; the next must follow it
     later = dict(beginnings)
@@ -174,18 +181,54 @@ def _places(
         objects = any(graph.type(i).dtype.is_handle for i in (*operation.used, *operation.outputs))
         if at in affecting:
             place = last = max(place, last)
+        elif not place and at not in lists and _kind(operation) in opened and _follows(graph, operation):
+            place = 1
         if at in lists:
             place = later[lists[at]] = max(place, later[lists[at]])
         if place and at not in affecting and (at in lists or not objects):
-            moved.setdefault(place, []).append(operation)
+            moving[at] = place
             after.update(dict.fromkeys(operation.outputs, place))
             continue
-        stay.setdefault(place, []).append(operation)
+        staying[at] = place
         for i, out in enumerate(operation.outputs):
             unknown = bool(graph.operands[out].name) or _is_open(graph, out)
             opens = unknown and _mark(graph, operation, i) in opened and not graph.type(out).dtype.is_handle
             after[out] = place + 1 if place or opens else 0
-    return stay, moved, later
+    for at in reversed(_sizes(graph, affecting)):
+        readers = [user for out in graph.operations[at].outputs for user in graph.uses.get(out, ())]
+        if at in staying and readers and moving.keys() >= set(readers):
+            moving[at] = min(moving[user] for user in readers)
+            del staying[at]
+    return _by_place(graph, staying), _by_place(graph, moving), later
+
+
+def _by_place(graph: Subgraph, places: Mapping[int, int]) -> Places:
+    found: dict[int, list[Operation]] = {}
+    for at in sorted(places):
+        found.setdefault(places[at], []).append(graph.operations[at])
+    return found
+
+
+def _sizes(graph: Subgraph, affecting: Set[int]) -> list[int]:
+    """The operations that compute with nothing but the shapes of tensors of unknown size: a part that receives such a
+    tensor knows its shape, but not the elements of what is computed from it elsewhere."""
+    sizes: set[int] = set()
+    found = []
+    for at, operation in enumerate(graph.operations):
+        varying = [i for i in operation.used if not graph.operands[i].is_constant]
+        measures = isinstance(operation.op, ShapeOf) and _is_open(graph, operation.used[0])
+        if at in affecting or graph.kept.intersection(operation.outputs) or not (measures or sizes.issuperset(varying)):
+            continue
+        if varying and all(t.dtype.is_integer and _is_small(t.shape) for t in map(graph.type, operation.outputs)):
+            sizes.update(operation.outputs)
+            found.append(at)
+    return found
+
+
+def _is_small(shape: tuple[int | None, ...]) -> bool:
+    """Whether a tensor has the size of a shape."""
+    count = num_elements(shape)
+    return count is not None and count <= MAX_RANK
 
 
 def _own_lists(graph: Subgraph, affecting: Set[int]) -> dict[int, int]:
