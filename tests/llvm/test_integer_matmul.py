@@ -7,9 +7,11 @@ import pytest
 from cases.case import Case
 from compute_trials import Draw, case, per_tensor
 
+from onert.ir import DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert_llvm.target.isa import Isa, runnable
 
+from .harness import whole_range
 from .natively import check, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -50,6 +52,19 @@ def test_matmuls_broadcast_their_batches(isa: Isa, kind: str, batches: tuple[tup
     check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
     constant = subgraph_of(found, constant=(1,))
     check(constant, [found.inputs[0]], isa)
+
+
+@ISAS
+@pytest.mark.parametrize("left", [np.int8, np.uint8], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("right", [np.int8, np.uint8], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("size", [(1, 6, 320), (2, 33, 64), (7, 13, 80), (9, 10, 200)], ids=str)
+def test_sums_of_products_of_computed_bytes_are_exact(
+    isa: Isa, left: type, right: type, size: tuple[int, int, int]
+) -> None:
+    m, k, n = size
+    x, y = whole_range(left, (2, m, k)), whole_range(right, (2, k, n), 1)
+    x.reshape(-1)[:k], y.reshape(-1)[-n:] = np.iinfo(left).max, np.iinfo(right).max
+    check(subgraph_of(Case("", BatchMatMul(output=DType.INT32), (x, y))), [x, y], isa, threads=2)
 
 
 def test_sums_that_may_overflow_are_not_native() -> None:

@@ -75,9 +75,7 @@ def multiply_add_int8(
         b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
         for i, first in enumerate(range(0, rest, group)):
             own, count = [_own(x, i, bits) for x in b], min(group, rest - first)
-            places = [row[p * terms + first] for row in rows]
-            a = [_whole(k, x, group, signed) if count == group else _part(k, x, count, group, signed) for x in places]
-            _step(k, acc, a, own)
+            add_words(k, acc, [row[p * terms + first] for row in rows], own, count, signed)
 
 
 def _widens_pairs(k: Kernel) -> bool:
@@ -119,7 +117,19 @@ def add_group(k: Kernel, acc: Accumulators, rows: Sequence[View], weights: View,
     """`acc[i][j] += (rows[i][p] + offset) * weights[j, p]` for the terms p of one whole group."""
     lanes = k.isa.f32 * k.isa.group
     b = [weights[j * lanes].load(lanes) for j in range(len(acc[0]))]
-    _step(k, acc, [_whole(k, row, k.isa.group, signed) for row in rows], b)
+    add_words(k, acc, rows, b, k.isa.group, signed)
+
+
+def add_words(
+    k: Kernel, acc: Accumulators, rows: Sequence[View], words: Sequence[Val], count: int, signed: bool
+) -> None:
+    """The same for `count` terms, at most a group, whose weights are in registers; those of missing terms are 0."""
+    _step(k, acc, [_some(k, row, count, signed) for row in rows], words)
+
+
+def _some(k: Kernel, place: View, count: int, signed: bool) -> Val:
+    group = k.isa.group
+    return _whole(k, place, group, signed) if count == group else _part(k, place, count, group, signed)
 
 
 def _own(packed: Val, number: int, bits: int) -> Val:

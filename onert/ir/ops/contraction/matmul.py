@@ -27,7 +27,7 @@ _PAIRS = {
     DType.INT8: (DType.INT8,),
     DType.INT16: (DType.INT16, DType.INT8),
 }
-_RESULTS = {DType.INT8: (DType.INT8, DType.INT32), DType.INT16: (DType.INT16,)}
+_BYTES = (DType.INT8, DType.UINT8)
 
 
 @frozen
@@ -40,7 +40,7 @@ class BatchMatMul(Op):
     Element types: floats; other numbers of one type; int8 with int8; int16 with int16 or int8, zero points 0; float32
     `x` with int8 `y`, where each row of `x` is quantised at run time, symmetrically or with `asymmetric_inputs`, and
     `y` has one scale or one per column. `output` is the result's element type if it is not that of `x`: INT32 for the
-    plain sums of stored integers (int8 or uint8 with int8); FLOAT32 for products of int8 or uint8 with either, exact
+    plain sums of stored integers (int8 or uint8 with either); FLOAT32 for products of int8 or uint8 with either, exact
     sums in float32 times the product of both scales.
 
     Source: TFLite BATCH_MATMUL, kernels/batch_matmul.cc and kernels/internal/reference/batch_matmul.h.
@@ -74,20 +74,18 @@ class BatchMatMul(Op):
         if has_float_result(x, self.output):
             for name, operand in (("first", x), ("second", y)):
                 require(
-                    operand.dtype in (DType.INT8, DType.UINT8),
+                    operand.dtype in _BYTES,
                     f"{name} operand is {operand.dtype.text} for a result of f32, expected i8 or u8",
                 )
                 require_scale(f"{name} operand", operand)
             return
-        if x.dtype is DType.UINT8 and self.output is DType.INT32:
-            require(y.dtype is DType.INT8, f"second operand is {y}, expected {DType.INT8.text}")
+        if x.dtype in _BYTES and self.output is DType.INT32:
+            require(y.dtype in _BYTES, f"second operand is {y}, expected i8 or u8")
             return
         if x.dtype in _PAIRS:
             allowed = _PAIRS[x.dtype]
             require(y.dtype in allowed, f"second operand is {y}, expected {' or '.join(d.text for d in allowed)}")
-            require(self.output in (None, *_RESULTS[x.dtype]), f"result is {self.output}, expected {x.dtype.text}")
-            if self.output is DType.INT32:
-                return
+            require(self.output in (None, x.dtype), f"result is {self.output}, expected {x.dtype.text}")
             require_scale("first operand", x)
             require_scale("second operand", y)
             if x.dtype is DType.INT16:

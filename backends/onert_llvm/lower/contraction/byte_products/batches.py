@@ -12,20 +12,27 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.symbolic.functions import of_lengths
-from onert_llvm.command.command import Slot
+from onert.ir.symbolic.trace import is_symbolic
+from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
+from onert_llvm.kernels.contraction.batched.byte_columns import RowMajorBytes
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.batched.batch_shape import batch_shape
+from onert_llvm.lower.contraction.batched.batch_shape import BatchShape, batch_shape
 from onert_llvm.lower.contraction.epilogue import EpilogueTask
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.weight_packing import panel_bytes_int8
+from onert_llvm.target.isa import Isa
 
 from .layers import results
+
+_FEW_ROWS = 8
+"""Up to so many rows a right side is not packed."""
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
@@ -64,18 +71,33 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         after, how = EpilogueTask(PLAIN, {}, (), lowering.operand(result), (result,)), Scaled(PLAIN, "i32")
     signed, rest = source.dtype is DType.INT8, depth % isa.group
     shape = Shape(m, n, depth, integer=True)
-    tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=0)
-    across, wide = panels(n, tile.columns, isa), isa.whole(n)
-    work = row_work(shape, tile, across, depth, lowering.isa, lowering.threads, products)
-    panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
-    packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
     moved = first + offset(isa, signed)
     zero = second - (0 if other.dtype is DType.INT8 else 128)
-    common: dict[str, Slot] = {"b": packed.pointer, "start": start.pointer, "k": depth, "n": n, "columns": wide}
-    common |= {"panels": across, "panel_bytes": panel_bytes}
-    slots = common | {"y": lowering.operand(y), "times": -moved, "plus": depth * moved * zero}
-    kind = PackBytes(tile.columns, rest, other.dtype is DType.INT8)
-    lowering.emit(at, kind, slots, count * across, (y,), (), count * n * depth, (packed, start))
+    unpacked = None
+    if _few(sides, isa):
+        unpacked = RowMajorBytes(rest, signed, other.dtype is DType.INT8, moved != 0)
+        sums = max(1, isa.registers // 2 // isa.group - unpacked.shifted)
+        rows = -(-m // -(-m // sums))
+        together = max(1, isa.registers // 2 // (isa.group * (rows + unpacked.shifted)))
+        tile = Tile(rows, columns(n, isa.group * together, isa))
+    else:
+        tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=0)
+    across, wide = panels(n, tile.columns, isa), isa.whole(n)
+    work = row_work(shape, tile, across, depth, lowering.isa, lowering.threads, products)
+    common: dict[str, Slot] = {"k": depth, "n": n, "columns": wide, "panels": across}
+    reads, touched = (x, *after.reads), tuple[Access, ...]()
+    if unpacked is None:
+        panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
+        packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
+        common |= {"b": packed.pointer, "start": start.pointer, "panel_bytes": panel_bytes}
+        own = common | {"y": lowering.operand(y), "times": -moved, "plus": depth * moved * zero}
+        kind = PackBytes(tile.columns, rest, other.dtype is DType.INT8)
+        lowering.emit(at, kind, own, count * across, (y,), (), count * n * depth, (packed, start))
+        touched = tuple(evolve(each, write=False) for each in (packed, start))
+    else:
+        reads = (*reads, y)
+        common |= {"b": lowering.operand(y), "ldb": n, "panel_bytes": tile.columns.widest * isa.f32}
+        common |= {"plus": depth * moved * zero} | ({"times": -moved} if moved else {})
     slots = common | after.slots
     slots |= {
         "a": lowering.operand(x),
@@ -89,9 +111,13 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "mc": work.mc,
         "factors": lowering.computed(partial(_filled, float(factor)), wide),
     }
-    touched = tuple(evolve(each, write=False) for each in (packed, start))
-    algorithm = MatMulScaled(tile, rest, signed, zero != 0, how)
-    lowering.emit(at, algorithm, slots, products * work.tiles, (x, *after.reads), after.writes, sides.flops, touched)
+    algorithm = MatMulScaled(tile, rest, signed, zero != 0, how, unpacked)
+    lowering.emit(at, algorithm, slots, products * work.tiles, reads, after.writes, sides.flops, touched)
+
+
+def _few(sides: BatchShape, isa: Isa) -> bool:
+    """Whether there are too few rows for packing the right side to pay."""
+    return not isa.small and not is_symbolic(sides.m) and sides.m <= _FEW_ROWS
 
 
 @of_lengths

@@ -19,8 +19,6 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 _LINE = DType.INT32
 _MOST_TERMS = (1 << 31) // (255 * 128)
 """The number of products of two bytes whose sum always fits 32 bits."""
-_FEW_ROWS = 8
-"""With fewer rows, packing a computed right-hand side takes longer than the product of bytes."""
 
 
 def matmul(d: Draft, x: int, y: int) -> int:
@@ -107,20 +105,10 @@ def _computed_matrix(node: Node) -> tuple[int, int | None, int] | None:
     zero = d.type(node.input(3)) if node.has(3) else None
     if not (x.ranked and y.ranked) or min(x.rank, y.rank) < 2 or any(t.dtype.bits != 8 for t in (x, y)):
         return None
-    depth, rows = x.shape[-1], x.shape[-2]
-    if (
-        depth is None
-        or depth > _MOST_TERMS
-        or (rows is not None and rows < _FEW_ROWS)
-        or (zero is not None and (not zero.ranked or zero.rank > 1))
-    ):
+    depth = x.shape[-1]
+    if depth is None or depth > _MOST_TERMS or (zero is not None and (not zero.ranked or zero.rank > 1)):
         return None
-    matrix, points = node.input(1), cast(d, node.input(3), DType.INT32) if node.has(3) else None
-    if y.dtype is DType.UINT8:
-        lifted = d.constant(128, DType.INT32)
-        matrix = cast(d, binary(d, BinaryKind.SUB, cast(d, matrix, DType.INT32), lifted), DType.INT8)
-        points = d.constant(-128, DType.INT32) if points is None else binary(d, BinaryKind.SUB, points, lifted)
-    return matrix, points, depth
+    return node.input(1), cast(d, node.input(3), DType.INT32) if node.has(3) else None, depth
 
 
 def _constant_matrix(node: Node) -> tuple[int, int | None, int] | None:
