@@ -98,7 +98,7 @@ def test_long_float_products_are_split_into_many_tiles_for_threads(isa: Isa, sha
 
 @ISAS
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("terms", "few"), [(1, True), (4, True), (64, False)])
+@pytest.mark.parametrize(("terms", "few"), [(1, True), (4, True), (16, True), (64, False)])
 def test_long_rows_of_short_sums_are_written_in_sequence(isa: Isa, threads: int, terms: int, few: bool) -> None:
     tile = product_tile(2000, 2000, terms, isa)
     count = panels(2000, tile.columns, isa)

@@ -19,6 +19,9 @@ _PERIOD = 4096
 _LONG_ROW = 256
 """Columns from which the order in which rows of results are written matters."""
 
+_SHORT_SUM = 32
+"""Terms up to which writing results takes longer than reading the right operand from the second-level cache."""
+
 _MANY_SUMS, MANY_PAIRED_SUMS = 16, 12
 """Sums of a tile of floats beyond which beginning and ending it take longer, and the same for a tile of pairs, which is
 stored for a transform.
@@ -72,10 +75,12 @@ def displaced_cycles(mr: int, k: float, row_stride: int, cpu: Machine) -> float:
 
 
 def is_mostly_written(m: int, n: int, k: int, cpu: Machine) -> bool:
-    """Whether the right operand of a product of floats stays in the first-level cache, but long rows of results do not
-    stay in the second-level one: then rows should be written in sequence, in as few streams as possible.
+    """Whether long rows of results of a product of floats do not stay in the second-level cache, but its right operand
+    does in the first-level one, or, if sums are short, in a part of the second: then rows should be written in
+    sequence, in as few streams as possible.
     """
-    return 4 * k * n <= cpu.first_cache and n >= _LONG_ROW and 8 * m * n > cpu.second_cache
+    room = cpu.second_cache // 4 if k <= _SHORT_SUM else cpu.first_cache
+    return 4 * k * n <= room and n >= _LONG_ROW and 8 * m * n > cpu.second_cache
 
 
 def lines_held(row_stride: int, cpu: Machine) -> int:
