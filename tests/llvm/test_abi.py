@@ -11,6 +11,7 @@ from onert.ir import BackendError
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
@@ -36,7 +37,9 @@ from onert_llvm.kernels.reduction.pool import Pool, WindowPool
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, ArgShortRows, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
-from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear, ResizePlanes
+from onert_llvm.kernels.vision_audio.pixels import Pixels
+from onert_llvm.kernels.vision_audio.resize import BilinearIntegers, Blend, ResizeBilinear, ResizePlanes
+from onert_llvm.kernels.vision_audio.resize_pixels import ResizePixels
 from onert_llvm.runtime.elf import parse
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.depthwise import registers_together, strip
@@ -76,7 +79,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         PlaneConvF32(1, 8, rows=2),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
-        ResizePlanes(),
+        ResizePlanes(), ResizePixels(Pixels(3)), ResizePixels(Pixels(2), I8), BilinearIntegers(pixels=Pixels(3)),
         *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True), ArgRows(False, Kind.F32, True),
         ArgNarrow(True, Kind.I8, False), ArgShortRows(True, Kind.F32, True),
         *(ReduceColumns(Plain(Fold.MIN, kind), 1) for kind in Kind),

@@ -12,6 +12,8 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 
+from .pixels import LANES, Pixels
+
 
 @frozen
 class ResizeBilinear(Value):
@@ -36,7 +38,7 @@ class ResizeBilinear(Value):
         with k.loop(end, begin) as line:
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
             pixels = task.view("in", F32, task.i64("in_w") * channels, channels, 1)
-            places, down = _taps(task, y, 2, "y_")
+            places, down = taps(task, y, 2, "y_")
             above, below = (pixels[image * task.i64("in_h") + row] for row in places)
             out = task.view("out", F32, task.i64("out_w") * channels, channels, 1)[line]
             with k.loop(count, nonempty=True) as number:
@@ -44,11 +46,11 @@ class ResizeBilinear(Value):
 
                 def register(at: Val, lanes: int) -> None:
                     near, far = (
-                        _blend(k, above[x, at].load(lanes), below[x, at].load(lanes), down) for x in (low, high)
+                        blend(k, above[x, at].load(lanes), below[x, at].load(lanes), down) for x in (low, high)
                     )
                     with k.loop(last, first, nonempty=True) as x:
                         shares = task.view("x_shares", F32, 2, 1)[x]
-                        out[x, at].store(_blend(k, near, far, [shares[i].load() for i in range(2)]))
+                        out[x, at].store(blend(k, near, far, [shares[i].load() for i in range(2)]))
 
                 _over(k, channels, k.isa.f32, register)
 
@@ -74,12 +76,12 @@ class ResizePlanes(Value):
         places, shares = (task.view(f"x_{n}", kind, width, 1) for n, kind in (("places", I32), ("shares", F32)))
         with k.loop(end, begin) as line:
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
-            rows, down = _taps(task, y, 2, "y_")
+            rows, down = taps(task, y, 2, "y_")
             above, below = (task.view("in", F32, columns, 1)[image * task.i64("in_h") + row] for row in rows)
             out = task.view("out", F32, width, 1)[line]
 
             def blended(at: Val, lanes: int) -> None:
-                between[at].store(_blend(k, above[at].load(lanes), below[at].load(lanes), down))
+                between[at].store(blend(k, above[at].load(lanes), below[at].load(lanes), down))
 
             def picked(at: Val, lanes: int) -> None:
                 first = places[0, at].load()
@@ -118,12 +120,13 @@ def _over(k: Kernel, count: Val, lanes: int, register: Callable[[Val, int], None
                 _over(k, count, lanes // 2, register)
 
 
-def _blend(k: Kernel, one: Val, other: Val, shares: Sequence[Val]) -> Val:
+def blend(k: Kernel, one: Val, other: Val, shares: Sequence[Val]) -> Val:
+    """Two values, weighted."""
     near, far = (share.splat(one.lanes) for share in shares)
     return k.fma(other, far, one * near)
 
 
-def _taps(task: Task, at: Val, count: int, axis: str = "") -> tuple[list[Val], list[Val]]:
+def taps(task: Task, at: Val, count: int, axis: str = "") -> tuple[list[Val], list[Val]]:
     """The inputs of an output along an axis, and their weights."""
     places, shares = (task.view(f"{axis}{n}", kind, count, 1)[at] for n, kind in (("places", I32), ("shares", F32)))
     return [places[i].load().cast(I64) for i in range(count)], [shares[i].load() for i in range(count)]
@@ -159,7 +162,7 @@ class Blend(Value):
             source = task.view("in", F32, task.i64("inputs") * width, width, 1)[outer]
             target = task.view("out", F32, count * width, width, 1)[outer]
             with k.loop((first + task.i64("piece")).min(count), first, nonempty=True) as i:
-                places, parts = _taps(task, i, self.taps)
+                places, parts = taps(task, i, self.taps)
                 shares = [part.splat(k.isa.f32) for part in parts]
                 self._element(k, width, partial(_mixed, k, [source[p] for p in places], shares, target[i]))
 
@@ -200,11 +203,11 @@ class BilinearUint8(Value):
                 weights = [record[2].load().cast(I32).bits(F32).splat(lanes) for record in (line, column)]
                 for c, mask in k.registers(channels, free=False):
                     seen = [k.view(p.address, I8, 1)[c].load(lanes, mask).cast(I32, signed=False) for p in corners]
-                    out[x, c].store(as_byte(_floats(seen, *weights)), mask)
+                    out[x, c].store(as_byte(nearest_of_corners(seen, *weights)), mask)
 
 
-def _floats(seen: list[Val], down: Val, across: Val) -> Val:
-    """Weights in float32; the order of operations is that of the reference."""
+def nearest_of_corners(seen: list[Val], down: Val, across: Val) -> Val:
+    """Bytes with weights in float32, rounded; the order of operations is that of the reference."""
     top_left, bottom_left, top_right, bottom_right = (s.cast(F32) for s in seen)
     up, before = down.like(1.0) - down, across.like(1.0) - across
     total = top_left * up * before + bottom_left * down * before
@@ -217,11 +220,18 @@ class BilinearIntegers(Value):
     """The same for signed integers of 8 or 16 bits (`element`), with weights in units of 1/1024.
 
     Records of `lines` have row numbers in place of byte offsets. The input rows around an output row are first resized
-    horizontally, in 32 bits, and stay in the thread's own part of `rooms` for the following output rows.
+    horizontally, in 32 bits, and stay in the thread's own part of `rooms` for the following output rows. If there are
+    few channels, several `pixels` are resized together: `shares` are the weights of columns for each lane of a pixel,
+    and `rows` those of all images, beyond the last of which nothing may be read.
     """
 
     element: Type = I8
-    slots = ("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels", "rooms", "room")
+    pixels: Pixels | None = None
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        own = ("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels", "rooms", "room")
+        return own if self.pixels is None else (*own, "rows", "shares")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("out_w") * task.i64("channels")
@@ -256,8 +266,29 @@ class BilinearIntegers(Value):
 
     def _widen(self, k: Kernel, task: Task, line: Val, out: View) -> None:
         """Resize an input row to the output's width; what exceeds a pixel is overwritten by the next."""
-        lanes, channels = k.isa.f32, task.i64("channels")
         row = k.view(task.view("x", self.element, task.i64("line"))[line].address, self.element, 1)
+        if self.pixels is None:
+            self._one_by_one(k, task, row, out)
+            return
+        with k.either(self.pixels.readable(line, task.i64("rows"))) as (then, otherwise):
+            with then:
+                self._together(k, task, row, out, self.pixels)
+            with otherwise:
+                self._one_by_one(k, task, row, out)
+
+    def _together(self, k: Kernel, task: Task, row: View, out: View, pixels: Pixels) -> None:
+        records, count = task.view("columns", I64, 3, 1), pixels.count
+        with k.loop(task.i64("out_w"), step=count, nonempty=True) as at:
+            x = at.min(task.i64("out_w") - count)
+            low, high = (
+                pixels.load(row, [records[x + i, side].load() for i in range(count)]).cast(I32) for side in (0, 1)
+            )
+            across = task.view("shares", I32, pixels.span, 1)[x].load(LANES)
+            place = k.view(out[x * pixels.channels].address, I32, 1)
+            pixels.store(place, low * (across.like(1024) - across) + high * across)
+
+    def _one_by_one(self, k: Kernel, task: Task, row: View, out: View) -> None:
+        lanes, channels = k.isa.f32, task.i64("channels")
         with k.loop(task.i64("out_w"), nonempty=True) as x:
             record = task.view("columns", I64, 3, 1)[x]
             across = record[2].load().cast(I32).splat(lanes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,7 +16,10 @@ from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.irbuilder import F32, Type
 from onert_llvm.kernels.vision_audio import resize
+from onert_llvm.kernels.vision_audio.pixels import Pixels, is_few
+from onert_llvm.kernels.vision_audio.resize_pixels import ResizePixels
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.data_movement import movement
 from onert_llvm.target.isa import Isa
@@ -53,7 +56,7 @@ _Table = Callable[[ResizeBilinear | Interpolate, int, int, int], Array]
 
 
 @frozen
-class _Axis(Value):
+class Axis(Value):
     """A resized axis of a tensor: its number, its index among the operation's axes, and its sizes."""
 
     op: ResizeBilinear | Interpolate
@@ -104,11 +107,46 @@ def _shares_of_sides(op: ResizeBilinear | Interpolate, at: int, before: int, aft
     return _shares(op, at, before, after).T.copy()
 
 
+@of_lengths
+def _offsets(op: ResizeBilinear | Interpolate, at: int, channels: int, before: int, after: int) -> Array:
+    return _sides(op, at, before, after) * np.int32(channels)
+
+
+@of_lengths
+def _shares_of_lanes(op: ResizeBilinear | Interpolate, at: int, span: int, before: int, after: int) -> Array:
+    return _shares_of_sides(op, at, before, after).repeat(span, axis=1)
+
+
+def in_few_channels(lowering: Lowering, channels: int, outputs: int) -> bool:
+    """Whether rows of `outputs` are resized several pixels at a time."""
+    return not lowering.isa.small and not is_symbolic(channels) and is_few(channels, outputs)
+
+
+def in_pixels(lowering: Lowering, at: int, axes: tuple[Axis, Axis], slots: Mapping[str, Slot], element: Type) -> None:
+    """Resize two adjacent axes of an operand with few channels; `slots` has both ends, sizes and tables of rows."""
+    operation, (first, last) = lowering.operation(at), axes
+    before, after = (lowering.shape(i) for i in (operation.used[0], operation.outputs[0]))
+    pixels, sizes = Pixels(math.prod(before[last.axis + 1 :])), (last.before, last.after)
+    images = math.prod(before[: first.axis])
+    own: dict[str, Slot] = {
+        "rows": images * first.before,
+        "x_offsets": lowering.computed(partial(_offsets, last.op, last.at, pixels.channels), *sizes),
+        "x_shares": lowering.computed(partial(_shares_of_lanes, last.op, last.at, pixels.span), *sizes),
+    }
+    kernel, flops = ResizePixels(pixels, element), 7 * math.prod(after)
+    lowering.emit(at, kernel, {**slots, **own}, images * first.after, operation.used[:1], operation.outputs, flops)
+
+
+def row_tables(lowering: Lowering, axis: Axis) -> dict[str, Slot]:
+    """The inputs and weights of the rows."""
+    return {"y_places": axis.table(lowering, _places), "y_shares": axis.table(lowering, _shares)}
+
+
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Bilinear resizing with tables of rows, and of columns in runs."""
     at, operation, op = lowering.single(operations, ResizeBilinear)
     before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
-    _resized(lowering, at, [_Axis(op, axis, 0, before[axis], after[axis]) for axis in (1, 2)], 2)
+    _resized(lowering, at, [Axis(op, axis, 0, before[axis], after[axis]) for axis in (1, 2)], 2)
 
 
 def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -117,7 +155,7 @@ def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
     factors = (*lowering.subgraph.types(operation).inputs, None, None)[2]
     op = op.scaled(factors)
     before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
-    axes = [_Axis(op, axis, i, before[axis], after[axis]) for i, axis in enumerate(op.axes)]
+    axes = [Axis(op, axis, i, before[axis], after[axis]) for i, axis in enumerate(op.axes)]
     axes = [a for a in axes if not op.stays(a.at, a.before, a.after)]
     if axes:
         _resized(lowering, at, axes, 2 if op.interpolation is Interpolation.LINEAR else 4)
@@ -125,7 +163,7 @@ def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
         movement.copy(lowering, at)
 
 
-def _near(axis: _Axis, isa: Isa) -> bool:
+def _near(axis: Axis, isa: Isa) -> bool:
     """Whether each AVX-512 register of outputs interpolates between columns that fit in two registers."""
     lanes = isa.f32
     if not (isa.rounds and lanes == _PICKED) or axis.after < lanes:
@@ -138,13 +176,13 @@ def _near(axis: _Axis, isa: Isa) -> bool:
     return bool((reach >= 0).all() and (reach < 2 * lanes).all())
 
 
-def _grows(axis: _Axis) -> bool:
+def _grows(axis: Axis) -> bool:
     """Whether adjacent outputs are at most one input apart, for all lengths for which this holds."""
     scales = axis.op.scales if isinstance(axis.op, Interpolate) else None
     return axis.after >= axis.before and (scales is None or scales[axis.at] >= 1)
 
 
-def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
+def _resized(lowering: Lowering, at: int, axes: Sequence[Axis], taps: int) -> None:
     """Resize two adjacent axes together if two taps each suffice; otherwise one axis after another, first to last."""
     operation = lowering.operation(at)
     source, result = operation.used[0], operation.outputs[0]
@@ -154,7 +192,7 @@ def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> N
     if taps == 2 and len(axes) == 2 and last.axis == first.axis + 1:
         slots: dict[str, Slot] = {"in": lowering.operand(source), "out": lowering.operand(result)}
         slots |= {"in_h": first.before, "in_w": last.before, "out_h": first.after, "out_w": last.after}
-        slots |= {"y_places": first.table(lowering, _places), "y_shares": first.table(lowering, _shares)}
+        slots |= row_tables(lowering, first)
         count = math.prod(shape[: first.axis]) * first.after
         if not is_symbolic(channels) and channels == 1:
             room = resize.planes_room(last.before, lowering.isa.f32)
@@ -163,6 +201,9 @@ def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> N
             slots |= {"rooms": own.pointer, "room": room}
             planes = resize.ResizePlanes(_near(last, lowering.isa))
             lowering.emit(at, planes, slots, count, (source,), (result,), flops, accesses=(own,))
+            return
+        if in_few_channels(lowering, channels, last.after):
+            in_pixels(lowering, at, (first, last), slots, F32)
             return
         slots |= {"runs": last.table(lowering, _runs), "x_shares": last.table(lowering, _shares)}
         lowering.emit(at, resize.ResizeBilinear(), slots | {"channels": channels}, count, (source,), (result,), flops)
