@@ -76,7 +76,7 @@ _KINDS: Mapping[str, str] = {
     "hlo.randomness": "HloRngBitGenerator StatelessUniform RandomFrom MultinomialFrom",
     "scatter": "HloScatter ScatterNd ScatterElements SparseToDense UnsortedSegment SegmentSum",
     "reductions": "HloReduce HloReduceWindow ReduceWindow HloSort Reduce ArgReduce",
-    "transformer": "RoPE Attention CachedAttention MixtureOfExperts HadamardRotation",
+    "transformer": ("RoPE Attention CachedAttention MaskedAttention StoreTokens MixtureOfExperts HadamardRotation"),
     "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
     "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu LeakyRelu Unary Cast Select",
     "windows": "FromColumns PooledPlaces TransposeConv2D Conv3D",

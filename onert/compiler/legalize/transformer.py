@@ -1,4 +1,4 @@
-"""Decoder layers: rotary position embedding, attention with a cache, and mixture of experts."""
+"""Decoder layers: rotary position embedding, attention, updates of caches, and mixture of experts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes
+from onert.ir import CallTypes, DType
 from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
 from onert.ir.ops.contraction.cached_attention import UNSEEN, CachedAttention, Shown
 from onert.ir.ops.contraction.experts import MixtureOfExperts
 from onert.ir.ops.contraction.hadamard import HadamardRotation, hadamard
+from onert.ir.ops.contraction.masked_attention import MASKED, MaskedAttention, StoreTokens
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
@@ -20,6 +22,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import is_symbolic
@@ -182,6 +185,58 @@ def _of_beams(d: Draft, x: int, beams: int, before: int) -> int:
     return d.reshaped(d.transposed(found, (0, 2, 3, 1, 4)), batch, heads, places, n)
 
 
+# ---- attention with the heads next to the features
+
+
+def _why_not_masked(op: MaskedAttention, types: CallTypes) -> str | None:
+    return "a tensor has no elements" if any(t is not None and 0 in t.shape for t in types.inputs) else None
+
+
+def _masked_attention(d: Draft, op: MaskedAttention, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(Softmax(queries · keysᵀ * scale + mask) · values), where the queries of all heads that share keys are
+    rows of one matrix"""
+    q, k, v, mask = operands
+    batch, tokens, heads, n = d.shape(q)
+    own = d.shape(k)[2]
+    rows = (batch, own, heads // own * tokens)
+    query = d.reshaped(d.transposed(q, (0, 2, 1, 3)), *rows, n)
+    keys, values = (d.transposed(x, (0, 2, 1, 3)) for x in (k, v))
+    scores = d.product(d.add(BatchMatMul(adjoint_y=True), query, keys), d.real(op.factor(n)))
+    weights = d.add(Softmax(), d.sum(scores, _by_row(d, mask, own, heads // own, tokens)))
+    mixed = d.add(BatchMatMul(), weights, values)
+    return [d.transposed(d.reshaped(mixed, batch, heads, tokens, d.shape(v)[3]), (0, 2, 1, 3))]
+
+
+def _by_row(d: Draft, mask: int, own: int, sharing: int, tokens: int) -> int:
+    """A mask by head and token as one by key head and row, or one of fewer dimensions that is broadcast to that."""
+    batch, heads, rows, places = d.shape(mask)
+    if sharing == 1 or (heads == 1 and rows == 1):
+        return mask
+    whole = (batch, 1 if heads == 1 else own, sharing, tokens, places)
+    wide = d.reshaped(mask, batch, whole[1], 1 if heads == 1 else sharing, rows, places)
+    return d.reshaped(d.broadcast(wide, whole), batch, whole[1], sharing * tokens, places)
+
+
+def _store(d: Draft, op: StoreTokens, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """ScatterSlices of each cache, where the position of a token is -1 from the first fall of the positions on"""
+    keys, values, positions, new_keys, new_values = operands
+    (tokens,) = d.shape(positions)
+    place = positions
+    if tokens > 1:
+        first = d.constant(np.array([MASKED], np.int32))
+        earlier = d.add(Concat(0), first, d.part(positions, (0,), (tokens - 1,)))
+        falls = d.cast(d.compared(ComparisonKind.LESS, positions, earlier), DType.INT32)
+        fallen = d.add(CumSum(), falls, d.integers(0))
+        ended = d.compared(ComparisonKind.GREATER, fallen, d.like(fallen, 0))
+        place = d.chosen(ended, d.like(positions, MASKED), positions)
+    column = d.reshaped(d.cast(place, DType.INT64), tokens, 1)
+    indices = d.add(Concat(1), d.constant(np.zeros((tokens, 1), np.int64)), column)
+    return [
+        d.add(ScatterSlices(skips=True), cache, indices, d.reshaped(new, tokens, *d.shape(new)[2:]))
+        for cache, new in ((keys, new_keys), (values, new_values))
+    ]
+
+
 # ---- experts
 
 
@@ -247,6 +302,8 @@ DECOMPOSITIONS = {
     RoPE: (Decomposition(only_float32, _rope),),
     Attention: (Decomposition(_why_no_attention, _attention),),
     CachedAttention: (Decomposition(_why_no_layouts, _cached_attention),),
+    MaskedAttention: (Decomposition(_why_not_masked, _masked_attention),),
+    StoreTokens: (Decomposition(always, _store),),
     MixtureOfExperts: (Decomposition(always, _experts),),
     HadamardRotation: (Decomposition(always, _hadamard),),
 }

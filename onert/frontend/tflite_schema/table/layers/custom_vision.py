@@ -1,4 +1,5 @@
-"""Custom operators of MediaPipe, and of LiteRT's perception, gradient, mixture-of-experts and rotation kernels."""
+"""Custom operators of MediaPipe, and of LiteRT's perception, gradient, attention, mixture-of-experts and rotation
+kernels."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from onert.ir import DType, ModelError, Op
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.experts import MixtureOfExperts
 from onert.ir.ops.contraction.hadamard import HadamardRotation
+from onert.ir.ops.contraction.masked_attention import MaskedAttention, StoreTokens
 from onert.ir.ops.elementwise.broadcast_gradient import BroadcastGradientArgs
 from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
@@ -73,6 +75,10 @@ def _rotation(operator: Operator) -> Op:
     return HadamardRotation(integer(flexible_map(operator.custom_options, operator.budget), "hadamard_size"))
 
 
+def _attention(operator: Operator) -> Op:
+    return MaskedAttention(number(flexible_map(operator.custom_options, operator.budget), "scale", 0.0))
+
+
 TABLE: Table = {}
 CUSTOM: Table = {
     "BroadcastGradientArgs": fixed(BroadcastGradientArgs()),
@@ -82,5 +88,7 @@ CUSTOM: Table = {
     "TransformLandmarks": fixed(TransformLandmarks()),
     "TransformTensorBilinear": _tensor,
     "aeq.hadamard_rotation": _rotation,
+    "odml.scaled_dot_product_attention": _attention,
+    "odml.update_external_kv_cache": fixed(StoreTokens()),
     "moe": _experts,
 }
