@@ -25,10 +25,22 @@ from onert.compiler.legalize.reductions import _why_not_separated
 from onert.compiler.pipeline import optimize
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, RuleError, Subgraph, TensorType
+from onert.ir import (
+    OPS,
+    Array,
+    CallTypes,
+    DType,
+    Op,
+    Operation,
+    Package,
+    Quantization,
+    RuleError,
+    Subgraph,
+    TensorType,
+)
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.enclosed import Branch
-from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.gather import OneHot, PutRow
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.rnn import RNN
@@ -361,3 +373,16 @@ def test_a_reduction_of_an_empty_tensor_is_not_decomposed(shape: tuple[int, ...]
     (operation,) = graph.operations
     assert isinstance(operation.op, Reduce)
     assert _why_not_separated(operation.op, graph.types(operation)) == why
+
+
+@pytest.mark.parametrize(("known", "native"), [(True, True), (False, False)])
+def test_one_hot_rows_of_bytes_are_native_whatever_the_scales_of_constants(known: bool, native: bool) -> None:
+    b, scales = Builder(), [Quantization((s,), (0,)) for s in (0.5, 0.25, 1.0)]
+    at, value = b.input(TensorType(DType.INT32, (2,)), "at"), np.int8([7])
+    on, off = (
+        b.constant(value, s) if known else b.input(TensorType(DType.INT8, (1,), s), f"value{i}")
+        for i, s in enumerate(scales[:2])
+    )
+    rows = b.add(OneHot(), at, b.constant(np.int32([3])), on, off, quantization=(scales[2],))
+    program = onert.compile(Package((b.model([rows]),)))
+    assert ("reference" not in program.backends) is native

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.data_movement.dense import Bucketize
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
 from onert.ir.ops.data_movement.element_indices import GatherElements
@@ -28,18 +28,32 @@ from .draft import Draft
 def _why_no_rows(op: OneHot, types: CallTypes) -> str | None:
     if types.input(1).value is None:
         return "the depth is not known before the run"
+    scales = types.output.quantization
+    if all(types.input(i).value is not None for i in (2, 3)) and (scales is None or scales.per_tensor):
+        return None
     return moves(op, CallTypes((types.input(2),), types.outputs))
 
 
 def _one_hot(d: Draft, op: OneHot, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Equal(Reshape(indices), [0, 1 ..]), on, off)"""
+    """Select(Equal(Reshape(indices), [0, 1 ..]), on, off)
+
+    Constants are stored as they are whatever their scales, which TensorFlow's converter gives each its own.
+    """
     indices, _, on, off = operands
     indices = d.index(indices)
     at = normalize_axis(op.axis, types.output.rank)
     shape, depth = d.shape(indices), static(types.output.shape)[at]
     numbers = d.numbers(depth, indices, (depth, *(1,) * (len(shape) - at)))
     equal = d.compared(ComparisonKind.EQUAL, d.reshaped(indices, *shape[:at], 1, *shape[at:]), numbers)
-    return [d.chosen(equal, d.reshaped(on), d.reshaped(off))]
+    return [d.chosen(equal, *(_stored(d, i, types.output) for i in (on, off)))]
+
+
+def _stored(d: Draft, x: int, result: TensorType) -> int:
+    """A single element as a scalar; a constant is stored with the scales of the result."""
+    value = d.type(x).value
+    if value is None or d.type(x).quantization == result.quantization:
+        return d.reshaped(x)
+    return d.constant(value.reshape(()), result.quantization, dtype=result.dtype)
 
 
 def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
