@@ -148,13 +148,15 @@ class SignatureRunner:
                 f"the signature is given {', '.join(sorted(inputs)) or 'nothing'}, "
                 f"expected {', '.join(sorted(self._inputs)) or 'nothing'}"
             )
-        for name, value in inputs.items():
-            self._runner.resize(self._inputs[name], np.shape(value), strict=False)
-        self._runner.allocate()
-        for name, value in inputs.items():
-            self._runner.set_tensor(self._inputs[name], value)
-        self._runner.invoke()
-        return {name: self._runner.get_tensor(operand) for name, operand in self._outputs.items()}
+        runner, operands = self._runner, self._inputs
+        if not inputs or not all(runner.copied(operands[name], value) for name, value in inputs.items()):
+            for name, value in inputs.items():
+                runner.resize(operands[name], np.shape(value), strict=False)
+            runner.allocate()
+            for name, value in inputs.items():
+                runner.set_tensor(operands[name], value)
+        runner.invoke()
+        return {name: runner.get_tensor(operand) for name, operand in self._outputs.items()}
 
     def get_input_details(self) -> dict[str, Details]:
         """The details of each input by name."""

@@ -162,6 +162,19 @@ def test_a_signature_runs_by_the_names_of_its_tensors() -> None:
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
+def test_a_signature_runs_again_with_arrays_of_any_layout_and_after_wrong_ones(interpreter: Any) -> None:
+    runner = interpreter(model_path=str(FLOAT)).get_signature_runner()
+    ((name, detail),) = runner.get_input_details().items()
+    images = np.random.default_rng(0).random((3, *detail["shape"]), np.float32)
+    wanted = [next(iter(runner(**{name: image}).values())) for image in images]
+    with pytest.raises(ValueError, match="type"):
+        runner(**{name: images[0].astype(np.float64)})
+    for image, first in zip(images, wanted, strict=True):
+        (found,) = runner(**{name: np.asfortranarray(image)}).values()
+        np.testing.assert_array_equal(found, first)
+    assert not np.array_equal(wanted[0], wanted[1])
+
+
 WRONG = {
     "elements of another type": lambda runner_: runner_.set_tensor(0, np.zeros((1, 3), np.int32)),
     "another shape": lambda runner_: runner_.set_tensor(0, np.zeros((1, 4), np.float32)),
