@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import numpy as np
-
 from onert.ir import CompileError
+from onert.ir.process.cpus import detected_features
 
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "sse": (),
@@ -29,8 +28,7 @@ _WORD = re.compile(r"([+-]?)([a-z0-9.]+)")
 
 def host_features() -> frozenset[str]:
     """The features of this processor."""
-    umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
-    known: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
+    known = detected_features()
     # Newer versions of NumPy name features by the x86-64 level that introduced them; every level has SSE2.
     most = [n for n in _REQUIRED if known.get(_NUMPY.get(n, n.upper())) or (n == "avx512" and known.get("X86_V4"))]
     if known.get("X86_V3"):

@@ -22,6 +22,7 @@ from onert.backend.cache import DISTRIBUTION, Cache, default_directory, installe
 from onert.compiler.options import Options
 from onert.ir import Array, Constant, Operand, Package
 from onert.ir.content import Content, Models
+from onert.ir.process.cpus import detected_features
 from onert.ir.process.digests import SIZE, digest
 
 from .encoding import encode
@@ -65,9 +66,7 @@ def _version(name: str) -> str:
 
 def _features() -> Iterable[str]:
     """The processor features that NumPy detected."""
-    umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
-    features: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
-    return (name for name, detected in features.items() if detected)
+    return (name for name, detected in detected_features().items() if detected)
 
 
 def components(

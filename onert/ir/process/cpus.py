@@ -1,16 +1,25 @@
-"""The number of CPUs that this process may use."""
+"""The CPUs that this process may use: their number and features."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import numpy as np
 
 MAX_THREADS = 1024
 """The maximum number of threads of a program: each uses memory, and some systems do not allow more."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+def detected_features() -> Mapping[str, bool]:
+    """Features of processors by NumPy's names, and whether NumPy detected them on this one."""
+    umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    found: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
+    return found
 
 
 def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> int:

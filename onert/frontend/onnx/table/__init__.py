@@ -61,6 +61,7 @@ _LEARNING = ("learning.linear", "learning.support_vectors", "learning.trees")
 DOMAINS: dict[str, Families[str, Importer]] = {
     "": Families(__name__, _OWN),
     "com.microsoft": Families(__name__, _MICROSOFT, "MICROSOFT"),
+    "com.microsoft.nchwc": Families(__name__, ("blocked",)),
     "ai.onnx.ml": Families(__name__, _LEARNING),
     "ai.onnx.preview": Families(__name__, ("layers.attention",), "PREVIEW"),
     "ai.onnx.preview.training": Families(__name__, ("learning.training",)),
