@@ -127,6 +127,13 @@ def test_tokens_are_drawn_with_the_numbers_of_onnx_runtime(attributes: dict[str,
         _compare(search("Sampling", feed, order, _RESULTS[:1], decoder=decoder(9, 1), **_ENDS, **named), feed)
 
 
+@pytest.mark.parametrize("operator", ["GreedySearch", "BeamSearch"])
+def test_the_first_step_may_have_a_decoder_of_its_own(operator: str) -> None:
+    feed, order, results = (_PLAIN, _GREEDY, 1) if operator == "GreedySearch" else (_SEVERAL, _BEAMS, 3)
+    models = {"decoder": decoder(3, 4), "init_decoder": decoder(4, 4)}
+    _compare(search(operator, feed, order, _RESULTS[:results], **models, **_ENDS), feed)
+
+
 _TIMES = {
     "start_of_lm_token_id": 13,
     "no_timestamps_token_id": 14,
@@ -174,7 +181,11 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "mask": ({"mask": np.int32([[1, 1]])}, {}, "the mask does not have the shape of (2, 3)"),
     "ends": ({}, {"eos_token_id": -1}, "eos_token_id is -1 and pad_token_id 19, expected at least 0"),
     "model": ({}, {"model_type": 3}, "model_type is 3, expected 0 to 2"),
-    "first decoder": ({}, {"init_decoder": decoder(0, 1)}, "has a decoder for the first step (init_decoder)"),
+    "first decoder": (
+        {},
+        {"init_decoder": decoder(0, 1, 1)},
+        "graph 'decoder' has inputs input_ids, position_ids, att",
+    ),
     "tokens": ({"input_ids": np.int32([[1, 20]])}, {}, "index 20"),
 }
 

@@ -22,10 +22,10 @@ from .steps import Decoder, EncoderAndDecoder, Encoding, Stepping
 class Search(Op):
     """A search for the tokens that a language model gives the best scores.
 
-    `models` are subgraphs: a decoder that continues a prompt, or an encoder and its decoder, whose sequences begin with
-    the token `start` unless there is a prompt; see `steps.py` for what they take and return. Each of `layers` has
-    `heads` heads of `size` features in its state. Sequences end with the token `eos` and are filled with `pad`. No
-    token follows that makes `ngram` adjacent ones appear twice.
+    `models` are subgraphs: a decoder that continues a prompt, with another one before it if that makes the first step,
+    or an encoder and its decoder, whose sequences begin with the token `start` unless there is a prompt; see `steps.py`
+    for what they take and return. Each of `layers` has `heads` heads of `size` features in its state. Sequences end
+    with the token `eos` and are filled with `pad`. No token follows that makes `ngram` adjacent ones appear twice.
     """
 
     models: tuple[int, ...]
@@ -47,8 +47,13 @@ class Search(Op):
         """The same search, whose models are parts of these numbers."""
         return evolve(self, models=(), parts=numbers)
 
+    @property
+    def encodes(self) -> bool:
+        """Whether the models are an encoder and its decoder, which has at least one layer."""
+        return self.encoding.layers > 0
+
     def check(self, tokens: TensorType, *masks: TensorType | None) -> None:
-        sounds = len(self.parts or self.models) == 2 and not self.encoding.masked
+        sounds = self.encodes and not self.encoding.masked
         kinds = (DType.FLOAT32, 3) if sounds else (DType.INT32, 2)
         fits = tokens.dtype is kinds[0] and tokens.rank == kinds[1]
         require(fits, f"what is read is {tokens}, expected {kinds[0].text} of {kinds[1]} dimensions")
@@ -59,28 +64,28 @@ class Search(Op):
     def check_subgraphs(self, caller: Any, inputs: Any, outputs: Any, called: Any) -> str | None:
         if not called:
             return None
-        decoder = called[-1]
         how = self.encoding
         takes, results = 3 + self.layers, 1 + self.layers
-        if len(called) == 2:
+        if self.encodes:
             takes, results = 1 + how.masked + how.hidden + 4 * self.layers, 1 + 2 * self.layers
-        if len(decoder.inputs) != takes or len(decoder.outputs) != results:
-            return f"the decoder has {len(decoder.inputs)} inputs and {len(decoder.outputs)} outputs"
+        for decoder in called[self.encodes :]:
+            if len(decoder.inputs) != takes or len(decoder.outputs) != results:
+                return f"the decoder has {len(decoder.inputs)} inputs and {len(decoder.outputs)} outputs"
         return None
 
     def stepping(
         self, context: Context, tokens: Array, mask: Array | None, beams: int, prompts: Array | None = None
     ) -> Stepping:
         models, sizes = self.parts or self.models, (self.heads, self.size)
-        mask = mask if len(models) == 1 or self.encoding.masked else None
+        mask = mask if not self.encodes or self.encoding.masked else None
         shown = tokens if prompts is None else prompts
         require(mask is None or mask.shape == tokens.shape, f"the mask does not have the shape of {tokens.shape}")
         require(len(shown) == len(tokens), f"there are {len(shown)} prompts for {len(tokens)} inputs")
-        if len(models) == 1:
-            return Decoder(context, models[0], (self.layers, *sizes), tokens, mask, self.pad, beams)
+        pair = (models[0], models[-1])
+        if not self.encodes:
+            return Decoder(context, pair, (self.layers, *sizes), tokens, mask, self.pad, beams)
         if prompts is None:
             prompts = np.full((len(tokens), 1), self.start, np.int32)
-        pair = (models[0], models[1])
         return EncoderAndDecoder(context, pair, self.encoding, sizes, tokens, mask, self.pad, prompts, beams)
 
     def limits(

@@ -39,7 +39,8 @@ class Decoder(ByIdentity):
     [2, batch, heads, past, size]. Results: logits [batch, tokens, vocabulary], and all keys and values."""
 
     context: Context
-    graph: int
+    models: tuple[int, int]
+    """For the first step, and for the others: the same, or one of the same inputs and outputs."""
     sizes: tuple[int, int, int]
     """Layers, heads and the size of a head."""
     tokens: Array
@@ -61,17 +62,17 @@ class Decoder(ByIdentity):
         self._places = shown.sum(1).astype(np.int32)
         positions = np.where(shown, shown.cumsum(1) - 1, 0).astype(np.int32)
         empty = np.zeros((2, len(self.sequences), heads, 0, size), np.float32)
-        return self._run(self.sequences, positions, [empty] * layers)
+        return self._run(self.models[0], self.sequences, positions, [empty] * layers)
 
     def following(self, sequences: Array, origins: Array | None) -> Array:
         past = self._state if origins is None else [x[:, origins] for x in self._state]
         more = np.ones((len(self._seen), 1), np.int32)
         self._seen = np.concatenate([self._seen, more], 1)
         places, self._places = self._places, self._places + 1
-        return self._run(sequences[:, -1:], places.reshape(-1, 1), past)
+        return self._run(self.models[1], sequences[:, -1:], places.reshape(-1, 1), past)
 
-    def _run(self, tokens: Array, positions: Array, past: Sequence[Array]) -> Array:
-        found = self.context.call(self.graph, (tokens, positions, self._seen, *past))
+    def _run(self, model: int, tokens: Array, positions: Array, past: Sequence[Array]) -> Array:
+        found = self.context.call(model, (tokens, positions, self._seen, *past))
         self._state = found[1:]
         return _logits(found)
 

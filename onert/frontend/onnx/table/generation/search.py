@@ -73,8 +73,8 @@ def _fields(node: Node) -> _Fields:
     decoder, kind = node.graph("decoder"), node.integer("model_type")
     if kind not in (0, 1, 2):
         raise ModelError(f"model_type is {kind}, expected 0 to 2")
-    if "init_decoder" in node.attributes:
-        raise ModelError("has a decoder for the first step (init_decoder), which is not supported")
+    if kind and node.has_attribute("init_decoder"):
+        raise ModelError("has a decoder for the first step (init_decoder) besides an encoder, which is not supported")
     eos, pad = node.integer("eos_token_id", -1), node.integer("pad_token_id", -1)
     if eos < 0 or pad < 0:
         raise ModelError(f"eos_token_id is {eos} and pad_token_id {pad}, expected at least 0")
@@ -94,11 +94,13 @@ def _fields(node: Node) -> _Fields:
 
 
 def _alone(node: Node, decoder: Graph) -> _Models:
-    """A decoder that continues a prompt."""
+    """A decoder that continues a prompt, and the one that makes the first step if that is another."""
     layers = len(decoder.inputs) - len(_STEP)
-    _require_names(decoder, (*_STEP, *(f"past_{at}" for at in range(layers))))
+    graphs = (node.graph("init_decoder"), decoder) if node.has_attribute("init_decoder") else (decoder,)
+    for graph in graphs:
+        _require_names(graph, (*_STEP, *(f"past_{at}" for at in range(layers))))
     heads, size = ((_dimension(decoder, decoder.inputs[3], 5, axis) if layers else 1) for axis in (2, 4))
-    return {"models": (_subgraph(node, decoder),), "layers": layers, "heads": heads, "size": size}
+    return {"models": tuple(_subgraph(node, g) for g in graphs), "layers": layers, "heads": heads, "size": size}
 
 
 def _encoding(node: Node, decoder: Graph, *, masked: bool) -> _Models:
@@ -184,7 +186,7 @@ def _beams(node: Node) -> tuple[int, ...]:
     if node.uses_output(3) or node.uses_output(4):
         raise ModelError("returns products of keys or probabilities of silence, which is not supported")
     fields, early = _fields(node), node.integer("early_stopping") == 1
-    if node.has(10) and len(fields["models"]) == 1:
+    if node.has(10) and "encoding" not in fields:
         raise ModelError("has decoder_input_ids (input 10) without an encoder, which is not supported")
     times = _times(node) if node.has(11) else None
     op = BeamSearch(**fields, early_stopping=early, scores=node.uses_output(2), times=times)
