@@ -122,3 +122,48 @@ def test_boxes_scored_minus_infinity_are_selected_when_no_score_threshold_is_giv
     inputs = {"scores": scores, "boxes": boxes, "given": np.array([1, 1, 1, 1, 0, 0], bool)}
     (mine,) = onert.Execution(onert.compile(onert.load(content))).run(inputs).values()
     assert mine.tolist() == [[0, 0, at] for at in (2, 0, 3, 1)]
+
+
+def test_boxes_with_features_that_there_are_none_of_are_native() -> None:
+    """As Ultralytics exports a detector with its suppression, for features that only masks and poses have."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[9, 4] boxes, float[9] scores, float[9, 0] features) => (rows)
+    <float bound = {0.5}, int64[2] column = {-1, 1}, int64[1] first = {0}, int64[2] both = {0, 1}, int64[1] any = {9},
+     float[1] shared = {0.5}, int64[1] last = {2}, int64[1] three = {3}, int64[1] one = {1}, int64 width = {5},
+     int64 most = {15}, int64[1] flat = {-1}, int64[2] sizes = {3, 5}, int64 zero = {0}> {
+        passed = Greater (scores, bound)
+        found = NonZero (passed)
+        places = Transpose <perm = [1, 0]> (found)
+        b = GatherND (boxes, places)
+        s = GatherND (scores, places)
+        f = GatherND (features, places)
+        b3 = Unsqueeze (b, first)
+        s3 = Unsqueeze (s, both)
+        triples = NonMaxSuppression (b3, s3, any, shared)
+        columns = Slice (triples, last, three, one)
+        kept = Squeeze (columns, one)
+        best = Slice (kept, first, three, first)
+        bk = Gather (b, best)
+        sk = Gather (s, best)
+        sc = Reshape (sk, column)
+        fk = Gather (f, best)
+        joined = Concat <axis = -1> (bk, sc, fk)
+        shape = Shape (joined)
+        count = Gather (shape, zero)
+        used = Mul (count, width)
+        free = Sub (most, used)
+        behind = Unsqueeze (free, first)
+        pads = Concat <axis = 0> (first, behind)
+        line = Reshape (joined, flat)
+        padded = Pad (line, pads)
+        rows = Reshape (padded, sizes)
+    }"""
+    content = onnx.parser.parse_model(text).SerializeToString()
+    program = onert.compile(onert.load(content))
+    assert set(program.backends) == {"llvm"}
+    session, execution = precise_session(content), onert.Execution(program)
+    for highest in (1.0, 0.4):
+        given = _inputs(highest)
+        inputs = {"boxes": given["boxes"][:9], "scores": given["scores"][:9, 0], "features": np.zeros((9, 0), "f4")}
+        (mine,), (theirs,) = execution.run(inputs).values(), session.run(None, inputs)
+        np.testing.assert_array_equal(mine, theirs)

@@ -44,8 +44,16 @@ def _transpose(node: Node) -> int:
 def _concat(node: Node) -> int:
     if node.version >= 4 and not node.has_attribute("axis"):
         raise ModelError("has no axis")
-    operands = node.operands()
-    return node.draft.add(Concat(node.integer("axis", 1)), *operands) if len(operands) != 1 else operands[0]
+    operands, op = node.operands(), Concat(node.integer("axis", 1))
+    if len(operands) == 1:
+        return operands[0]
+    types = [node.draft.type(x) for x in operands]
+    if all(type_.ranked for type_ in types):
+        op.infer(*types)
+        # Detectors append features that boxes may have to boxes that have none.
+        filled = [x for x, type_ in zip(operands, types, strict=True) if type_.shape[op.axis] != 0]
+        operands = tuple(filled) or operands[:1]
+    return node.draft.add(op, *operands) if len(operands) != 1 else operands[0]
 
 
 def _split(node: Node) -> tuple[int, ...]:
