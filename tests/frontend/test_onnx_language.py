@@ -111,7 +111,7 @@ def test_a_token_without_room_in_its_cache_is_an_error(length: int, features: in
     inputs = (token, token, token, cache, cache, np.int32([3, length]), np.int32(8))
     attributes = {"num_heads": 2, "kv_num_heads": 2}
     model, feed = one_node_model(MICROSOFT, "GroupQueryAttention", inputs, attributes, 3)
-    with pytest.raises(onert.OnertError, match=f"index {length} is outside of dimension 2 of 8"):
+    with pytest.raises(onert.OnertError, match=f"index {length} is outside of .*dimension 2 of 8"):
         onert.InferenceSession(model).run(None, feed)
 
 
