@@ -15,9 +15,9 @@ from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.target.isa import Isa
 
-from .softmax_rows import SoftmaxRows, clear, groups, transpose_keys
+from .softmax_rows import SoftmaxRows, groups, transpose_keys
 
-MOST_ROWS, MOST_MASKED = 96, 48
+MOST_ROWS, MOST_MASKED = 192, 48
 """Rows of queries that share a transposed block of keys; fewer with a mask, which then hides more keys from all."""
 HIDDEN = -1e30
 """The upper limit of mask values for keys that a row does not see: their exponentials are 0 for any scores."""
@@ -94,6 +94,7 @@ class _Tile:
     def write(self) -> None:
         k, chunk = self.k, self.rooms.chunk
         low, high = self._seen()
+        self.low = low
         self._begin()
         rest = high % chunk
         whole = (rest > chunk // 2).select(high, high - rest)
@@ -146,7 +147,6 @@ class _Tile:
     def _begin(self) -> None:
         with self.k.loop(self.count, nonempty=True) as row:
             self.rooms.rows.begin(row)
-            clear(self.k, self.out[row], self.how.value)
 
     def _block(self, row: Val, count: int, key: Val, end: Val, vectors: int) -> None:
         """Compute the scores of `count` rows for a block of keys, and update the rows' state."""
@@ -172,10 +172,11 @@ class _Tile:
         for column, wide, rest in groups(k, self.how.value, registers_of_keys(k.isa)):
             places = [self.out[row + i, column] for i in range(count)]
             masks = [*[None] * (wide - 1), rest]
-            acc = [
-                [k.var(place.after(j * lanes).load(lanes, mask) * correction) for j, mask in enumerate(masks)]
-                for place, correction in zip(places, corrections, strict=True)
-            ]
+            acc = accumulators(k, [k.zeros(F32, lanes)] * wide, count)
+            with k.when(key > self.low):
+                for place, correction, sums in zip(places, corrections, acc, strict=True):
+                    for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):
+                        x.set(place.after(j * lanes).load(lanes, mask) * correction)
             panel = k.view(self.values[key, column].address, F32, self.task.i64("v_row"), 1)
             multiply_add(k, acc, powers, panel, keys, mask=rest)
             for place, sums in zip(places, acc, strict=True):

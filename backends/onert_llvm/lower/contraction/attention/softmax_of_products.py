@@ -36,6 +36,8 @@ _FEW, _MANY_BYTES = 8, 2 << 20
 _LONG, _HIDDEN = 128, 0.3
 """From this many queries and keys on, skipping hidden keys may pay, if this fraction of them is hidden."""
 _TOGETHER = (6, 5, 4, 3, 2, 1)
+_TILES = 16
+"""As many tiles should be shared by threads, if they have enough rows."""
 _MOST_FACTOR = 1e30
 """Scores are multiplied by less than this, so that the reciprocal of a divisor is finite."""
 
@@ -229,8 +231,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     rows = min(_TOGETHER, key=lambda n: (hint(m) // n * (n + 1.5) + hint(m) % n * 2.5, -n))
     total = math.prod(batches)
     most = (MOST_ROWS if parts.mask is None else MOST_MASKED) // rows * rows
-    if not is_symbolic(m):
-        most = -(-m // -(-m // most) // rows) * rows  # so that tiles have about as many
+    if not is_symbolic(m):  # tiles have about as many rows, and threads enough tiles
+        tiles = max(-(-m // most), min(-(-_TILES // max(total, 1)), m // MOST_MASKED))
+        most = -(-m // tiles // rows) * rows
     per_batch = -(-m // most)
     slots: dict[str, Slot] = {
         **{name: lowering.operand(rows.operand) for name, rows in zip("akvc", sides, strict=True)},
