@@ -83,6 +83,26 @@ def causal(tokens: int) -> tuple[bytes, Feed]:
     return model([helper.make_node("Attention", [*feed], ["y"], **sizes)], feed, ["y"], {}), feed
 
 
+def exported(heads: int, tokens: int, size: int) -> tuple[bytes, Feed]:
+    """Attention between reshapes and transposes, as PyTorch exports it."""
+    feed = {name: _floats(1, tokens, heads * size) for name in "qkv"}
+    constants = {"split": np.int64([1, tokens, heads, size]), "joined": np.int64([1, tokens, heads * size])}
+    nodes = []
+    for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+        nodes.append(helper.make_node("Reshape", [name, "split"], [f"{name}_heads"]))
+        nodes.append(helper.make_node("Transpose", [f"{name}_heads"], [f"{name}_turned"], perm=order))
+    steps = (
+        ("MatMul", ["q_turned", "k_turned"], "scores", {}),
+        ("Mul", ["scores", "scale"], "scaled", {}),
+        ("Softmax", ["scaled"], "weights", {"axis": -1}),
+        ("MatMul", ["weights", "v_turned"], "mixed", {}),
+        ("Transpose", ["mixed"], "turned", {"perm": [0, 2, 1, 3]}),
+        ("Reshape", ["turned", "joined"], "y", {}),
+    )
+    nodes += [helper.make_node(kind, names, [out], **attributes) for kind, names, out, attributes in steps]
+    return model(nodes, feed, ["y"], constants | {"scale": np.float32(size**-0.5)}), feed
+
+
 def recurrent(batch: int, units: int) -> tuple[bytes, Feed]:
     """An LSTM over 32 steps."""
     constants = {"w": _floats(1, 4 * units, units) / 10, "r": _floats(1, 4 * units, units) / 10}
@@ -97,6 +117,10 @@ ROWS = (
         for rows, depth in ((16, 2048), (128, 2048))
     ),
     *((f"causal attention, {tokens} tokens", causal, (tokens,)) for tokens in (256, 1024)),
+    *(
+        (f"attention as exported, {tokens} tokens, {heads} heads of {size}", exported, (heads, tokens, size))
+        for heads, tokens, size in ((12, 197, 64), (12, 512, 64), (8, 1024, 40), (16, 1024, 72))
+    ),
     *((f"LSTM, batch of {batch}, {units} units", recurrent, (batch, units)) for batch, units in ((8, 64), (8, 256))),
     *(
         (f"1 token after {past}, heads: {heads} q, {own} kv", attention, (past, heads, own))
