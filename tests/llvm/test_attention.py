@@ -11,6 +11,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.softmax import Softmax
 from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.target.isa import Isa, runnable
@@ -117,6 +118,46 @@ def test_scores_may_be_divided_by_a_number_with_a_reciprocal(divisor: float, exp
     assert (groups(graph) == 1) == (expected == 1)
     if expected == 1:
         check(graph, inputs(graph), runnable()[-1], 3e-6)
+
+
+def chosen(mask: Array | tuple[int, ...], hidden: float, *, shows: bool) -> Subgraph:
+    """Attention of 2 heads of 150 queries to 200 keys, of which booleans show or hide some."""
+    b = Builder()
+    q, k, v = (b.input(TensorType(F32, (2, count, 20))) for count in (150, 200, 200))
+    seen = b.input(TensorType(DType.BOOL, mask)) if isinstance(mask, tuple) else b.constant(mask)
+    scores = b.add(Binary(BinaryKind.MUL), b.add(BatchMatMul(adjoint_y=True), q, k), b.constant(np.float32(0.3)))
+    other = b.constant(np.float32(hidden))
+    scores = b.add(Select(), seen, *((scores, other) if shows else (other, scores)))
+    return b.subgraph([b.add(BatchMatMul(), b.add(Softmax(), scores), v)])
+
+
+@ISAS
+@pytest.mark.parametrize("hidden", [INFINITE, LOWEST, NEAR, 0.0])
+@pytest.mark.parametrize("shape", [(150, 200), (2, 150, 200), (2, 1, 200), (1, 200)])
+@pytest.mark.parametrize("shows", [True, False])
+def test_booleans_choose_between_scores_and_a_number(
+    isa: Isa, hidden: float, shape: tuple[int, ...], shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(softmax_of_products, "_MANY_BYTES", 1)
+    graph = chosen(shape, hidden, shows=shows)
+    assert groups(graph) == 1
+    given = [*inputs(graph)[:3], np.random.default_rng(1).random(shape) < 0.5]
+    given[3][..., 64:128] = not shows  # a block of keys that no row sees
+    if shape[-2] > 1:
+        given[3][..., 7, :] = not shows  # a row that sees no key
+    if hidden == INFINITE:
+        with np.errstate(invalid="ignore"):
+            assert_close(natively(graph, given, isa), evaluated(graph, given), 3e-6)
+        return
+    check(graph, given, isa, 3e-6, threads=2)
+
+
+def test_a_causal_choice_is_one_kernel_and_others_of_few_scores_are_not() -> None:
+    causal = np.tril(np.ones((150, 200), np.bool_))
+    for mask, shows in ((causal, True), (~causal, False)):
+        assert groups(chosen(mask, LOWEST, shows=shows)) == 1
+        assert groups(chosen(mask, NEAR, shows=shows)) > 1
+    assert groups(chosen(np.ones((150, 200), np.bool_), LOWEST, shows=True)) > 1
 
 
 def test_attention_weights_with_other_readers_are_not_fused() -> None:

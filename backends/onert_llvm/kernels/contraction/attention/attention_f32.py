@@ -6,12 +6,13 @@ Only the scores of some rows and keys are stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Type, Val, View
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.target.isa import Isa
 
@@ -21,6 +22,18 @@ MOST_ROWS, MOST_MASKED = 192, 48
 """Rows of queries that share a transposed block of keys; fewer with a mask, which then hides more keys from all."""
 HIDDEN = -1e30
 """The upper limit of mask values for keys that a row does not see: their exponentials are 0 for any scores."""
+
+
+class Mask(Enum):
+    """How some keys are hidden from some rows."""
+
+    NONE = auto()
+    ADDED = auto()
+    """By floats that are added to the scores."""
+    SHOWN = auto()
+    """By bytes that are not 0 for keys that a row sees; the scores of others are `hidden`."""
+    HIDDEN = auto()
+    """By bytes that are 0 for keys that a row sees."""
 
 
 def registers_of_keys(isa: Isa) -> int:
@@ -34,8 +47,8 @@ class AttentionF32(Value):
 
     Rows are `a_row`, `k_row`, `v_row` and `c_row` elements apart. `offsets` has 64-bit integers for each batch: where
     its part of A, K, V, C and the mask, if there is one, begins, in elements. Row r of scores gets row `r % mask_rows`
-    of the mask added; mask rows are `mask_row` elements apart. Keys that are hidden from all rows of a tile are not
-    read. `rows` are multiplied together. A work tile is `mc` rows, at most
+    of the mask applied; mask rows are `mask_row` elements apart. With `skips`, keys that are hidden from all rows of a
+    tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
     `MOST_ROWS`, of one batch; there are `per_batch` in each. If at most half of a block of keys is left, they are
     processed one register at a time; this may happen only with `rest`.
     """
@@ -43,12 +56,15 @@ class AttentionF32(Value):
     rows: int
     size: int
     value: int
-    masked: bool
     rest: bool
+    mask: Mask = Mask.NONE
+    skips: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
-        extra = ("mask", "mask_rows", "mask_row") if self.masked else ()
+        extra: tuple[str, ...] = () if self.mask is Mask.NONE else ("mask", "mask_rows", "mask_row")
+        if self.mask in (Mask.SHOWN, Mask.HIDDEN):
+            extra += ("hidden",)
         strides = ("a_row", "k_row", "v_row", "c_row")
         own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", *strides, "scale")
         return (*own, *extra)
@@ -79,17 +95,18 @@ class _Tile:
     ) -> None:
         self.k, self.task, self.how, self.rooms, self.count = k, task, how, rooms, count
         self.first = first
-        names = ("a", "k", "v", "c", *(("mask",) if how.masked else ()))
+        names = ("a", "k", "v", "c", *(() if how.mask is Mask.NONE else ("mask",)))
         offsets = task.view("offsets", I64, len(names), 1)
 
-        def rows(name: str, begin: Val | int = 0) -> View:
+        def rows(name: str, begin: Val | int = 0, kind: Type = F32) -> View:
             apart = task.i64(f"{name}_row")
-            start = task.view(name, F32, 1)[offsets[batch, names.index(name)].load() + apart * begin]
-            return k.view(start.address, F32, apart, 1)
+            start = task.view(name, kind, 1)[offsets[batch, names.index(name)].load() + apart * begin]
+            return k.view(start.address, kind, apart, 1)
 
         self.queries, self.out = rows("a", first), rows("c", first)
         self.keys, self.values = rows("k"), rows("v")
-        self.mask = rows("mask") if how.masked else None
+        kind = F32 if how.mask is Mask.ADDED else I8
+        self.mask = None if how.mask is Mask.NONE else rows("mask", kind=kind)
 
     def write(self) -> None:
         k, chunk = self.k, self.rooms.chunk
@@ -123,7 +140,7 @@ class _Tile:
     def _seen(self) -> tuple[Val, Val]:
         """The range of key blocks from the first to the last that any row sees; all keys if some row sees none."""
         k, keys, chunk, lanes = self.k, self.task.i64("keys"), self.rooms.chunk, self.k.isa.f32
-        if self.mask is None:
+        if self.mask is None or not self.how.skips:
             return k.index(0), keys
         low, high = k.var(keys), k.var(k.index(0))
         with k.loop(self.count, nonempty=True) as number:
@@ -134,7 +151,7 @@ class _Tile:
                 for j in range(chunk // lanes):
                     here = at + j * lanes
                     inside = k.mask(lanes, keys - here)
-                    hidden = row[here.min(keys - 1)].load(lanes, inside) <= HIDDEN
+                    hidden = self._hidden(row[here.min(keys - 1)].load(lanes, inside))
                     shown = shown | inside.select(hidden.select(k.zeros(I32, lanes), 1), 0)
                 some = shown.ne(0).any()
                 own_low.set(some.select(own_low.get().min(at), own_low.get()))
@@ -143,6 +160,21 @@ class _Tile:
             low.set(low.get().min(none.select(k.index(0), own_low.get())))
             high.set(high.get().max(none.select(keys, own_high.get())))
         return low.get(), high.get()
+
+    def _hidden(self, mask: Val) -> Val:
+        """Whether elements of the mask hide keys."""
+        if self.how.mask is Mask.ADDED:
+            return mask <= HIDDEN
+        return mask.eq(0) if self.how.mask is Mask.SHOWN else mask.ne(0)
+
+    def _masked(self, scores: Sequence[Val], row: Val, key: Val, inside: Sequence[Val]) -> list[Val]:
+        """A row's scores for a block of keys, with the mask."""
+        place, lanes = self._mask_row(row)[key], self.k.isa.f32
+        masks = [place.after(j * lanes).load(lanes, lane) for j, lane in enumerate(inside)]
+        if self.how.mask is Mask.ADDED:
+            return [x + mask for x, mask in zip(scores, masks, strict=True)]
+        hidden = self.task.f32("hidden").splat(lanes)
+        return [self._hidden(mask).select(hidden, x) for x, mask in zip(scores, masks, strict=True)]
 
     def _begin(self) -> None:
         with self.k.loop(self.count, nonempty=True) as row:
@@ -159,8 +191,7 @@ class _Tile:
         for i, sums in enumerate(acc):
             scores = [x.get() * scale for x in sums]
             if self.mask is not None:
-                added = self._mask_row(row + i)[key]
-                scores = [x + added.after(j * lanes).load(lanes, inside[j]) for j, x in enumerate(scores)]
+                scores = self._masked(scores, row + i, key, inside)
             scores = [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)]
             corrections.append(rooms.rows.add(row + i, i, scores))
         self._weighted(row, count, corrections, key, (end - key).min(vectors * lanes))

@@ -13,6 +13,7 @@ from onert.ir import DType, Operation, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast, static
 from onert.ir.symbolic.trace import hint, is_symbolic, maximum
@@ -22,6 +23,7 @@ from onert_llvm.kernels.contraction.attention.attention_f32 import (
     MOST_MASKED,
     MOST_ROWS,
     AttentionF32,
+    Mask,
     registers_of_keys,
 )
 from onert_llvm.lower.command_builder import Lowering
@@ -44,7 +46,8 @@ _MOST_FACTOR = 1e30
 
 @frozen(eq=False)
 class _Parts:
-    """The operations of an attention, and what they read; `mask` is None if nothing is added to the scores."""
+    """The operations of an attention, and what they read; `mask` is None if there is none, and `hidden` the score of
+    keys that a mask of booleans hides."""
 
     operations: tuple[int, ...]
     query: Rows
@@ -52,6 +55,8 @@ class _Parts:
     values: Rows
     out: Rows
     mask: int | None
+    kind: Mask
+    hidden: float
     scale: float
 
     @property
@@ -81,13 +86,19 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     if not _is_product(last, adjoint=False) or last.inputs[0] != softmax.outputs[0] or last.used[1] == last.used[0]:
         return None
     made, between = softmax.used[0], [at, behind]
-    mask, scale = None, 1.0
+    mask, kind, hidden, scale = None, Mask.NONE, 0.0, 1.0
     before = made_for(subgraph, made, among)
     if before is not None and _is(subgraph, before, BinaryKind.ADD):
         sides = subgraph.operations[before].used
         made, mask = next(((x, y) for x, y in (sides, sides[::-1]) if _scores(subgraph, x, among)), (-1, None))
         if mask is None:
             return None
+        kind = Mask.ADDED
+        between.insert(0, before)
+        before = made_for(subgraph, made, among)
+    chosen = None if before is None or mask is not None else _chosen(subgraph, before, among)
+    if before is not None and chosen is not None:
+        made, mask, kind, hidden = chosen
         between.insert(0, before)
         before = made_for(subgraph, made, among)
     found = None if before is None else _scaled(subgraph, before)
@@ -106,7 +117,7 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     absorbed = [rows.transpose for rows in (query, keys, values) if rows.transpose is not None]
     ends = [behind] if out.transpose is None else [behind, out.transpose]
     operations = tuple(sorted((before, *absorbed, *between[:-1], *ends)))
-    parts = _Parts(operations, query, keys, values, out, mask, scale)
+    parts = _Parts(operations, query, keys, values, out, mask, kind, hidden, scale)
     return parts if _fits(subgraph, parts, made) else None
 
 
@@ -143,12 +154,31 @@ def _scaled(subgraph: Subgraph, at: int) -> tuple[int, float] | None:
     if not multiplies and not _is(subgraph, at, BinaryKind.DIV):
         return None
     for x, y in (sides, sides[::-1])[: 2 if multiplies else 1]:
-        value = subgraph.operands[y].known.value if subgraph.operands[y].is_constant else None
-        if value is not None and value.size == 1 and value.dtype == np.float32:
-            number = float(value.reshape(()))
+        number = _number(subgraph, y)
+        if number is not None:
             factor = number if multiplies else 1 / number if number else math.inf
             return (x, factor) if abs(factor) < _MOST_FACTOR else None
     return None
+
+
+def _chosen(subgraph: Subgraph, at: int, among: Collection[int]) -> tuple[int, int, Mask, float] | None:
+    """Scores of which an operation keeps some, the booleans that say which, and the number in place of the others."""
+    operation = subgraph.operations[at]
+    if not isinstance(operation.op, Select) or operation.op.rows:
+        return None
+    mask, x, y = operation.used
+    for scores, other, kind in ((x, y, Mask.SHOWN), (y, x, Mask.HIDDEN)):
+        number = _number(subgraph, other)
+        same = subgraph.type(scores).shape == subgraph.type(operation.outputs[0]).shape
+        if number is not None and same and _scores(subgraph, scores, among):
+            return scores, mask, kind, number
+    return None
+
+
+def _number(subgraph: Subgraph, operand: int) -> float | None:
+    """The value of a constant number; None for other operands."""
+    value = subgraph.operands[operand].known.value if subgraph.operands[operand].is_constant else None
+    return float(value.reshape(())) if value is not None and value.size == 1 and value.dtype == np.float32 else None
 
 
 def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
@@ -164,7 +194,8 @@ def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
 
 def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
     """Whether the kernel supports these types and shapes."""
-    if any(subgraph.type(i).dtype is not DType.FLOAT32 for i in parts.read):
+    wanted = [DType.FLOAT32] * 3 + [DType.FLOAT32 if parts.kind is Mask.ADDED else DType.BOOL]
+    if any(subgraph.type(i).dtype is not dtype for i, dtype in zip(parts.read, wanted, strict=False)):
         return False
     own = [subgraph.type(i).shape for i in parts.read]
     whole = subgraph.type(scores).shape
@@ -174,7 +205,7 @@ def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
     mask = own[3:]
     if any(not 0 < d <= _MOST for d in (query[-1], values[-1])):
         return False
-    if not _pays(static(whole)) and not (mask and _hides(subgraph, parts.mask, static(whole))):
+    if not _pays(static(whole)) and not (mask and _hides(subgraph, parts, static(whole))):
         return False
     made = next(subgraph.operations[at].outputs[0] for at in reversed(parts.operations) if at != parts.out.transpose)
     if broadcast((whole[:-2], values[:-2])) != whole[:-2] or subgraph.type(made).shape[:-2] != whole[:-2]:
@@ -197,17 +228,27 @@ def _pays(scores: Sequence[int]) -> bool:
     return reduce(maximum, reasons) >= 0  # a single condition on symbolic sizes
 
 
-def _hides(subgraph: Subgraph, mask: int | None, scores: Sequence[int]) -> bool:
+def _hides(subgraph: Subgraph, parts: _Parts, scores: Sequence[int]) -> bool:
     """Whether a mask hides enough of many keys to make the kernel pay.
 
     If only the run knows the mask, one that all batches share and that has a row per query is assumed to be causal.
     """
-    assert mask is not None
-    known, shape = subgraph.operands[mask].known, static(subgraph.type(mask).shape)
+    assert parts.mask is not None
+    known, shape = subgraph.operands[parts.mask].known, static(subgraph.type(parts.mask).shape)
     rows, keys = scores[-2:]
+    if not _skips(parts):
+        return False
     if rows < _LONG or keys < _LONG or shape[-2] != rows or math.prod(shape[:-2]) != 1:
         return False
-    return known.value is None or float((known.value <= HIDDEN).mean()) >= _HIDDEN
+    if known.value is None:
+        return True
+    hidden = known.value <= HIDDEN if parts.kind is Mask.ADDED else known.value == (parts.kind is Mask.HIDDEN)
+    return float(hidden.mean()) >= _HIDDEN
+
+
+def _skips(parts: _Parts) -> bool:
+    """Whether the exponentials of hidden keys are 0 for any scores."""
+    return parts.kind is Mask.ADDED or (parts.kind is not Mask.NONE and parts.hidden <= HIDDEN)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -247,9 +288,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     if parts.mask is not None:
         slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[-2], "mask_row": count}
+    if parts.kind in (Mask.SHOWN, Mask.HIDDEN):
+        slots["hidden"] = parts.hidden
     block = registers_of_keys(lowering.isa) * lowering.isa.f32
     rest = is_symbolic(count) or 0 < count % block <= block // 2
-    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None, rest)
+    algorithm = AttentionF32(rows, int(size), int(value), rest, parts.kind, _skips(parts))
     flops = 2 * total * m * count * (size + value)
     lowering.emit(
         operations[0],
