@@ -160,6 +160,35 @@ def test_a_causal_choice_is_one_kernel_and_others_of_few_scores_are_not() -> Non
     assert groups(chosen(np.ones((150, 200), np.bool_), LOWEST, shows=True)) > 1
 
 
+@ISAS
+@pytest.mark.parametrize("several", [(1, 2), (2, 1), (1, 2, 3), (3, 1)])
+def test_several_masks_apply_in_turn(isa: Isa, several: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softmax_of_products, "_MANY_BYTES", 1)
+    b = Builder()
+    q, k, v = (b.input(TensorType(F32, (2, 3, count, 20))) for count in (50, 90, 90))
+    scores, low = b.add(BatchMatMul(adjoint_y=True), q, k), b.constant(np.float32(LOWEST))
+    for mask in several:
+        if mask == 1:
+            scores = b.add(Binary(BinaryKind.ADD), scores, b.input(TensorType(F32, (3, 50, 90))))
+        elif mask == 2:
+            scores = b.add(Select(), b.input(TensorType(DType.BOOL, (2, 1, 1, 90))), scores, low)
+        else:
+            scores = b.add(Binary(BinaryKind.ADD), b.input(TensorType(F32, (2, 1, 50, 90))), scores)
+    graph = b.subgraph([b.add(BatchMatMul(), b.add(Softmax(), scores), v)])
+    assert groups(graph) == 1
+    given = [x if graph.type(i).dtype is F32 else x > 0 for x, i in zip(inputs(graph), graph.inputs, strict=True)]
+    check(graph, given, isa, 3e-6, threads=2)
+
+
+def test_a_fourth_mask_stays_apart() -> None:
+    b = Builder()
+    q, k, v = (b.input(TensorType(F32, (1, 4, 16))) for _ in range(3))
+    scores = b.add(BatchMatMul(adjoint_y=True), q, k)
+    for _ in range(4):
+        scores = b.add(Binary(BinaryKind.ADD), scores, b.input(TensorType(F32, (4, 4))))
+    assert groups(b.subgraph([b.add(BatchMatMul(), b.add(Softmax(), scores), v)])) > 1
+
+
 def test_attention_weights_with_other_readers_are_not_fused() -> None:
     b = Builder()
     q, k, v = (b.input(TensorType(F32, (1, 8, 16))) for _ in range(3))

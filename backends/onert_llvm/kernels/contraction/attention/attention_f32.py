@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from functools import reduce
+from operator import or_
 
 from attrs import frozen
 
@@ -27,11 +29,10 @@ HIDDEN = -1e30
 class Mask(Enum):
     """How some keys are hidden from some rows."""
 
-    NONE = auto()
     ADDED = auto()
     """By floats that are added to the scores."""
     SHOWN = auto()
-    """By bytes that are not 0 for keys that a row sees; the scores of others are `hidden`."""
+    """By bytes that are not 0 for keys that a row sees; the scores of others are a number."""
     HIDDEN = auto()
     """By bytes that are 0 for keys that a row sees."""
 
@@ -46,9 +47,9 @@ class AttentionF32(Value):
     """`C[batch, m, value] = softmax(scale * A · Kᵀ + mask) · V`, A `[batch, m, size]`, K `[keys, size]`.
 
     Rows are `a_row`, `k_row`, `v_row` and `c_row` elements apart. `offsets` has 64-bit integers for each batch: where
-    its part of A, K, V, C and the mask, if there is one, begins, in elements. Row r of scores gets row `r % mask_rows`
-    of the mask applied; mask rows are `mask_row` elements apart. With `skips`, keys that are hidden from all rows of a
-    tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
+    its part of A, K, V, C and of each mask begins, in elements. Masks apply to the scores in turn; row r of scores gets
+    row `r % mask0_rows` of the first, whose rows are `mask0_row` elements apart. Keys that a mask with `skips` hides
+    from all rows of a tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
     `MOST_ROWS`, of one batch; there are `per_batch` in each. If at most half of a block of keys is left, they are
     processed one register at a time; this may happen only with `rest`.
     """
@@ -57,14 +58,15 @@ class AttentionF32(Value):
     size: int
     value: int
     rest: bool
-    mask: Mask = Mask.NONE
-    skips: bool = False
+    masks: tuple[Mask, ...] = ()
+    skips: tuple[bool, ...] = ()
 
     @property
     def slots(self) -> tuple[str, ...]:
-        extra: tuple[str, ...] = () if self.mask is Mask.NONE else ("mask", "mask_rows", "mask_row")
-        if self.mask in (Mask.SHOWN, Mask.HIDDEN):
-            extra += ("hidden",)
+        extra: list[str] = []
+        for at, mask in enumerate(self.masks):
+            extra += [f"mask{at}", f"mask{at}_rows", f"mask{at}_row"]
+            extra += [] if mask is Mask.ADDED else [f"hidden{at}"]
         strides = ("a_row", "k_row", "v_row", "c_row")
         own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", *strides, "scale")
         return (*own, *extra)
@@ -95,7 +97,7 @@ class _Tile:
     ) -> None:
         self.k, self.task, self.how, self.rooms, self.count = k, task, how, rooms, count
         self.first = first
-        names = ("a", "k", "v", "c", *(() if how.mask is Mask.NONE else ("mask",)))
+        names = ("a", "k", "v", "c", *(f"mask{at}" for at in range(len(how.masks))))
         offsets = task.view("offsets", I64, len(names), 1)
 
         def rows(name: str, begin: Val | int = 0, kind: Type = F32) -> View:
@@ -105,8 +107,7 @@ class _Tile:
 
         self.queries, self.out = rows("a", first), rows("c", first)
         self.keys, self.values = rows("k"), rows("v")
-        kind = F32 if how.mask is Mask.ADDED else I8
-        self.mask = None if how.mask is Mask.NONE else rows("mask", kind=kind)
+        self.masks = [rows(f"mask{at}", kind=F32 if m is Mask.ADDED else I8) for at, m in enumerate(how.masks)]
 
     def write(self) -> None:
         k, chunk = self.k, self.rooms.chunk
@@ -133,25 +134,26 @@ class _Tile:
         for row, count in self.k.pieces(self.count, self.how.rows):
             self._block(row, count, key, end, registers)
 
-    def _mask_row(self, row: Val) -> View:
-        assert self.mask is not None
-        return self.mask[(self.first + row) % self.task.i64("mask_rows")]
+    def _mask_row(self, at: int, row: Val) -> View:
+        return self.masks[at][(self.first + row) % self.task.i64(f"mask{at}_rows")]
 
     def _seen(self) -> tuple[Val, Val]:
         """The range of key blocks from the first to the last that any row sees; all keys if some row sees none."""
         k, keys, chunk, lanes = self.k, self.task.i64("keys"), self.rooms.chunk, self.k.isa.f32
-        if self.mask is None or not self.how.skips:
+        skipping = [at for at, skips in enumerate(self.how.skips) if skips]
+        if not skipping:
             return k.index(0), keys
         low, high = k.var(keys), k.var(k.index(0))
         with k.loop(self.count, nonempty=True) as number:
-            row = self._mask_row(number)
+            rows = [self._mask_row(at, number) for at in skipping]
             own_low, own_high = k.var(keys), k.var(k.index(0))
             with k.loop(keys, step=chunk, nonempty=True) as at:
                 shown = k.zeros(I32, lanes)
                 for j in range(chunk // lanes):
                     here = at + j * lanes
                     inside = k.mask(lanes, keys - here)
-                    hidden = self._hidden(row[here.min(keys - 1)].load(lanes, inside))
+                    each = [row[here.min(keys - 1)].load(lanes, inside) for row in rows]
+                    hidden = reduce(or_, map(self._hidden, skipping, each))
                     shown = shown | inside.select(hidden.select(k.zeros(I32, lanes), 1), 0)
                 some = shown.ne(0).any()
                 own_low.set(some.select(own_low.get().min(at), own_low.get()))
@@ -161,20 +163,24 @@ class _Tile:
             high.set(high.get().max(none.select(keys, own_high.get())))
         return low.get(), high.get()
 
-    def _hidden(self, mask: Val) -> Val:
-        """Whether elements of the mask hide keys."""
-        if self.how.mask is Mask.ADDED:
+    def _hidden(self, at: int, mask: Val) -> Val:
+        """Whether elements of a mask hide keys."""
+        if self.how.masks[at] is Mask.ADDED:
             return mask <= HIDDEN
-        return mask.eq(0) if self.how.mask is Mask.SHOWN else mask.ne(0)
+        return mask.eq(0) if self.how.masks[at] is Mask.SHOWN else mask.ne(0)
 
-    def _masked(self, scores: Sequence[Val], row: Val, key: Val, inside: Sequence[Val]) -> list[Val]:
-        """A row's scores for a block of keys, with the mask."""
-        place, lanes = self._mask_row(row)[key], self.k.isa.f32
-        masks = [place.after(j * lanes).load(lanes, lane) for j, lane in enumerate(inside)]
-        if self.how.mask is Mask.ADDED:
-            return [x + mask for x, mask in zip(scores, masks, strict=True)]
-        hidden = self.task.f32("hidden").splat(lanes)
-        return [self._hidden(mask).select(hidden, x) for x, mask in zip(scores, masks, strict=True)]
+    def _masked(self, scores: Sequence[Val], row: Val, key: Val, inside: Sequence[Val]) -> Sequence[Val]:
+        """A row's scores for a block of keys, with the masks one after the other."""
+        lanes = self.k.isa.f32
+        for at, kind in enumerate(self.how.masks):
+            place = self._mask_row(at, row)[key]
+            masks = [place.after(j * lanes).load(lanes, lane) for j, lane in enumerate(inside)]
+            if kind is Mask.ADDED:
+                scores = [x + mask for x, mask in zip(scores, masks, strict=True)]
+                continue
+            number = self.task.f32(f"hidden{at}").splat(lanes)
+            scores = [self._hidden(at, mask).select(number, x) for x, mask in zip(scores, masks, strict=True)]
+        return scores
 
     def _begin(self) -> None:
         with self.k.loop(self.count, nonempty=True) as row:
@@ -189,9 +195,7 @@ class _Tile:
         scale = task.f32("scale").splat(lanes)
         corrections = []
         for i, sums in enumerate(acc):
-            scores = [x.get() * scale for x in sums]
-            if self.mask is not None:
-                scores = self._masked(scores, row + i, key, inside)
+            scores = self._masked([x.get() * scale for x in sums], row + i, key, inside)
             scores = [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)]
             corrections.append(rooms.rows.add(row + i, i, scores))
         self._weighted(row, count, corrections, key, (end - key).min(vectors * lanes))

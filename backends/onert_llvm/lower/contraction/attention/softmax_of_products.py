@@ -40,29 +40,42 @@ _LONG, _HIDDEN = 128, 0.3
 _TOGETHER = (6, 5, 4, 3, 2, 1)
 _TILES = 16
 """As many tiles should be shared by threads, if they have enough rows."""
+_MOST_MASKS = 3
+"""The most masks of one attention."""
 _MOST_FACTOR = 1e30
 """Scores are multiplied by less than this, so that the reciprocal of a divisor is finite."""
 
 
 @frozen(eq=False)
+class _Mask:
+    """A mask, and the score of keys that it hides if it is of booleans."""
+
+    operand: int
+    kind: Mask
+    hidden: float = 0.0
+
+    @property
+    def skips(self) -> bool:
+        """Whether the exponentials of keys that it hides are 0 for any scores."""
+        return self.kind is Mask.ADDED or self.hidden <= HIDDEN
+
+
+@frozen(eq=False)
 class _Parts:
-    """The operations of an attention, and what they read; `mask` is None if there is none, and `hidden` the score of
-    keys that a mask of booleans hides."""
+    """The operations of an attention, and what they read; masks in the order in which they apply to the scores."""
 
     operations: tuple[int, ...]
     query: Rows
     keys: Rows
     values: Rows
     out: Rows
-    mask: int | None
-    kind: Mask
-    hidden: float
+    masks: tuple[_Mask, ...]
     scale: float
 
     @property
     def read(self) -> tuple[int, ...]:
         own = (self.query.operand, self.keys.operand, self.values.operand)
-        return (*own, *(() if self.mask is None else (self.mask,)))
+        return (*own, *(mask.operand for mask in self.masks))
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -86,19 +99,14 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     if not _is_product(last, adjoint=False) or last.inputs[0] != softmax.outputs[0] or last.used[1] == last.used[0]:
         return None
     made, between = softmax.used[0], [at, behind]
-    mask, kind, hidden, scale = None, Mask.NONE, 0.0, 1.0
+    masks, scale = list[_Mask](), 1.0
     before = made_for(subgraph, made, among)
-    if before is not None and _is(subgraph, before, BinaryKind.ADD):
-        sides = subgraph.operations[before].used
-        made, mask = next(((x, y) for x, y in (sides, sides[::-1]) if _scores(subgraph, x, among)), (-1, None))
-        if mask is None:
-            return None
-        kind = Mask.ADDED
-        between.insert(0, before)
-        before = made_for(subgraph, made, among)
-    chosen = None if before is None or mask is not None else _chosen(subgraph, before, among)
-    if before is not None and chosen is not None:
-        made, mask, kind, hidden = chosen
+    while before is not None:
+        masked = _masked(subgraph, before, among, _MOST_MASKS - len(masks))
+        if masked is None:
+            break
+        made, mask = masked
+        masks.insert(0, mask)
         between.insert(0, before)
         before = made_for(subgraph, made, among)
     found = None if before is None else _scaled(subgraph, before)
@@ -117,7 +125,7 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
     absorbed = [rows.transpose for rows in (query, keys, values) if rows.transpose is not None]
     ends = [behind] if out.transpose is None else [behind, out.transpose]
     operations = tuple(sorted((before, *absorbed, *between[:-1], *ends)))
-    parts = _Parts(operations, query, keys, values, out, mask, kind, hidden, scale)
+    parts = _Parts(operations, query, keys, values, out, tuple(masks), scale)
     return parts if _fits(subgraph, parts, made) else None
 
 
@@ -161,18 +169,21 @@ def _scaled(subgraph: Subgraph, at: int) -> tuple[int, float] | None:
     return None
 
 
-def _chosen(subgraph: Subgraph, at: int, among: Collection[int]) -> tuple[int, int, Mask, float] | None:
-    """Scores of which an operation keeps some, the booleans that say which, and the number in place of the others."""
+def _masked(subgraph: Subgraph, at: int, among: Collection[int], most: int) -> tuple[int, _Mask] | None:
+    """Scores after less than `most` masks, and the mask that an operation applies to them; None if it does not."""
     operation = subgraph.operations[at]
-    if not isinstance(operation.op, Select) or operation.op.rows:
-        return None
-    mask, x, y = operation.used
-    for scores, other, kind in ((x, y, Mask.SHOWN), (y, x, Mask.HIDDEN)):
-        number = _number(subgraph, other)
-        same = subgraph.type(scores).shape == subgraph.type(operation.outputs[0]).shape
-        if number is not None and same and _scores(subgraph, scores, among):
-            return scores, mask, kind, number
-    return None
+    op, shape = operation.op, subgraph.type(operation.outputs[0]).shape
+    found: list[tuple[int, _Mask]] = []
+    if _is(subgraph, at, BinaryKind.ADD):
+        x, y = operation.used
+        found = [(x, _Mask(y, Mask.ADDED)), (y, _Mask(x, Mask.ADDED))]
+    elif isinstance(op, Select) and not op.rows:
+        condition, x, y = operation.used
+        for scores, other, kind in ((x, y, Mask.SHOWN), (y, x, Mask.HIDDEN)):
+            number = _number(subgraph, other)
+            found += [] if number is None else [(scores, _Mask(condition, kind, number))]
+    same = (each for each in found if subgraph.type(each[0]).shape == shape)
+    return next((each for each in same if _scores(subgraph, each[0], among, most - 1)), None) if most else None
 
 
 def _number(subgraph: Subgraph, operand: int) -> float | None:
@@ -181,39 +192,38 @@ def _number(subgraph: Subgraph, operand: int) -> float | None:
     return float(value.reshape(())) if value is not None and value.size == 1 and value.dtype == np.float32 else None
 
 
-def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
-    """Whether an operand is a product of queries and keys, possibly scaled by a number."""
+def _scores(subgraph: Subgraph, operand: int, among: Collection[int], masks: int) -> bool:
+    """Whether an operand is a product of queries and keys, possibly scaled by a number and after so many masks."""
     at = made_for(subgraph, operand, among)
-    if at is None:
-        return False
+    if at is None or _masked(subgraph, at, among, masks) is not None:
+        return at is not None
     scaled = _scaled(subgraph, at)
-    if scaled is not None:
-        return _scores(subgraph, scaled[0], among)
-    return _factors(subgraph, at, among) is not None
+    at = at if scaled is None else made_for(subgraph, scaled[0], among)
+    return at is not None and _factors(subgraph, at, among) is not None
 
 
 def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
     """Whether the kernel supports these types and shapes."""
-    wanted = [DType.FLOAT32] * 3 + [DType.FLOAT32 if parts.kind is Mask.ADDED else DType.BOOL]
-    if any(subgraph.type(i).dtype is not dtype for i, dtype in zip(parts.read, wanted, strict=False)):
+    kinds = [DType.FLOAT32 if mask.kind is Mask.ADDED else DType.BOOL for mask in parts.masks]
+    wanted = [DType.FLOAT32] * 3 + kinds
+    if any(subgraph.type(i).dtype is not dtype for i, dtype in zip(parts.read, wanted, strict=True)):
         return False
     own = [subgraph.type(i).shape for i in parts.read]
     whole = subgraph.type(scores).shape
     if any(None in s or 0 in s for s in (*own, whole)):
         return False
     query, values = (rows.shape(static(own[at])) for at, rows in ((0, parts.query), (2, parts.values)))
-    mask = own[3:]
     if any(not 0 < d <= _MOST for d in (query[-1], values[-1])):
         return False
-    if not _pays(static(whole)) and not (mask and _hides(subgraph, parts, static(whole))):
+    if not _pays(static(whole)) and not any(_hides(subgraph, mask, static(whole)) for mask in parts.masks):
         return False
     made = next(subgraph.operations[at].outputs[0] for at in reversed(parts.operations) if at != parts.out.transpose)
     if broadcast((whole[:-2], values[:-2])) != whole[:-2] or subgraph.type(made).shape[:-2] != whole[:-2]:
         return False
-    if not mask:
-        return True
-    added = mask[0]
-    return len(added) >= 2 and added[-1] == whole[-1] and added[-2] in (1, whole[-2]) and len(added) <= len(whole)
+    for mask in own[3:]:
+        if len(mask) < 2 or len(mask) > len(whole) or mask[-1] != whole[-1] or mask[-2] not in (1, whole[-2]):
+            return False
+    return True
 
 
 def _pays(scores: Sequence[int]) -> bool:
@@ -228,27 +238,19 @@ def _pays(scores: Sequence[int]) -> bool:
     return reduce(maximum, reasons) >= 0  # a single condition on symbolic sizes
 
 
-def _hides(subgraph: Subgraph, parts: _Parts, scores: Sequence[int]) -> bool:
+def _hides(subgraph: Subgraph, mask: _Mask, scores: Sequence[int]) -> bool:
     """Whether a mask hides enough of many keys to make the kernel pay.
 
     If only the run knows the mask, one that all batches share and that has a row per query is assumed to be causal.
     """
-    assert parts.mask is not None
-    known, shape = subgraph.operands[parts.mask].known, static(subgraph.type(parts.mask).shape)
+    known, shape = subgraph.operands[mask.operand].known, static(subgraph.type(mask.operand).shape)
     rows, keys = scores[-2:]
-    if not _skips(parts):
-        return False
-    if rows < _LONG or keys < _LONG or shape[-2] != rows or math.prod(shape[:-2]) != 1:
+    if not mask.skips or rows < _LONG or keys < _LONG or shape[-2] != rows or math.prod(shape[:-2]) != 1:
         return False
     if known.value is None:
         return True
-    hidden = known.value <= HIDDEN if parts.kind is Mask.ADDED else known.value == (parts.kind is Mask.HIDDEN)
+    hidden = known.value <= HIDDEN if mask.kind is Mask.ADDED else known.value == (mask.kind is Mask.HIDDEN)
     return float(hidden.mean()) >= _HIDDEN
-
-
-def _skips(parts: _Parts) -> bool:
-    """Whether the exponentials of hidden keys are 0 for any scores."""
-    return parts.kind is Mask.ADDED or (parts.kind is not Mask.NONE and parts.hidden <= HIDDEN)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -265,13 +267,13 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     batches = static(broadcast((query[:-2], keys[:-2])))
     apart: list[Sequence[int]] = [each[:-2] for each in strides]
     dims: list[Sequence[int]] = [each[:-2] for each in shapes]
-    if parts.mask is not None:
-        mask = lowering.shape(parts.mask)
-        dims.append(mask[:-2])
-        apart.append([count * math.prod(mask[axis + 1 : -1]) for axis in range(len(mask) - 2)])
+    masks = [lowering.shape(mask.operand) for mask in parts.masks]
+    for shape in masks:
+        dims.append(shape[:-2])
+        apart.append([count * math.prod(shape[axis + 1 : -1]) for axis in range(len(shape) - 2)])
     rows = min(_TOGETHER, key=lambda n: (hint(m) // n * (n + 1.5) + hint(m) % n * 2.5, -n))
     total = math.prod(batches)
-    most = (MOST_ROWS if parts.mask is None else MOST_MASKED) // rows * rows
+    most = (MOST_MASKED if parts.masks else MOST_ROWS) // rows * rows
     if not is_symbolic(m):  # tiles have about as many rows, and threads enough tiles
         tiles = max(-(-m // most), min(-(-_TILES // max(total, 1)), m // MOST_MASKED))
         most = -(-m // tiles // rows) * rows
@@ -286,13 +288,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         **{f"{name}_row": each[-2] for name, each in zip("akvc", strides, strict=True)},
         "scale": parts.scale,
     }
-    if parts.mask is not None:
-        slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[-2], "mask_row": count}
-    if parts.kind in (Mask.SHOWN, Mask.HIDDEN):
-        slots["hidden"] = parts.hidden
+    for i, (each, shape) in enumerate(zip(parts.masks, masks, strict=True)):
+        slots |= {f"mask{i}": lowering.operand(each.operand), f"mask{i}_rows": shape[-2], f"mask{i}_row": count}
+        if each.kind is not Mask.ADDED:
+            slots[f"hidden{i}"] = each.hidden
     block = registers_of_keys(lowering.isa) * lowering.isa.f32
     rest = is_symbolic(count) or 0 < count % block <= block // 2
-    algorithm = AttentionF32(rows, int(size), int(value), rest, parts.kind, _skips(parts))
+    how = tuple(mask.kind for mask in parts.masks), tuple(mask.skips for mask in parts.masks)
+    algorithm = AttentionF32(rows, int(size), int(value), rest, *how)
     flops = 2 * total * m * count * (size + value)
     lowering.emit(
         operations[0],
