@@ -150,7 +150,11 @@ def test_a_number_after_results_were_moved_is_folded(kind: BinaryKind) -> None:
 
 
 def test_a_vector_or_an_activation_after_results_were_moved_is_not_folded() -> None:
-    for graph in (_turned(_draw(4)), _turned(_draw(1), MUL, Activation.RELU)):
+    b = Builder()
+    square = b.add(FullyConnected(), b.input(TensorType(DType.FLOAT32, (8, 3))), b.constant(_draw(8, 3)))
+    turned = b.add(Transpose(), square, b.constant(np.array([1, 0], np.int32)))
+    by_row = b.subgraph([b.add(Binary(MUL), turned, b.constant(_draw(8)))])
+    for graph in (_turned(_draw(4)), by_row, _turned(_draw(1), MUL, Activation.RELU)):
         assert fold_scales(graph) is graph
 
 
