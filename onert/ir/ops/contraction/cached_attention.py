@@ -13,6 +13,8 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, operands, require, with_absent
 from onert.ir.types import CallTypes, TensorType
 
+from .masked_attention import require_keys
+
 NO_ROOM = "{} is no place for the first token: not all would be in the cache"
 """The rule for the first place of a sequence."""
 NO_BEAM = "a key comes from beam {}, which does not exist"
@@ -69,10 +71,7 @@ class CachedAttention(Op):
             require(fits, f"{name} is {x}, expected f32 of 4 dimensions")
         batch, heads, tokens, n = q.shape
         own, places = k.shape[1:3]
-        for x, name, wanted in ((k, "k", (batch, own, places, n)), (v, "v", (batch, own, places, v.shape[3]))):
-            require(shapes.compatible(x.shape, wanted), f"{name} is {x}, expected {shapes.text(wanted)}")
-        shared = heads is None or own is None or (own > 0 and heads % own == 0)
-        require(shared, f"k is {k}, expected a divisor of {heads} heads")
+        require_keys(heads, own, (k, (batch, own, places, n)), (v, (batch, own, places, v.shape[3])))
         for at, name in ((first, "first"), (ends, "ends")):
             fits = at is None or (at.dtype is DType.INT64 and at.rank == 1 and shapes.compatible(at.shape, (batch,)))
             require(fits, f"{name} is {at}, expected i64[{batch}]")

@@ -10,10 +10,19 @@ from attrs import frozen
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
+from onert.ir.shape import Dim, Shape
 from onert.ir.types import CallTypes, TensorType
 
 MASKED = -1
 """The place of a token that is not stored."""
+
+
+def require_keys(heads: Dim, own: Dim, k: tuple[TensorType, Shape], v: tuple[TensorType, Shape]) -> None:
+    """Raises RuleError unless keys and values have these shapes, and `own` of these heads are shared by `heads`."""
+    for name, (x, wanted) in (("k", k), ("v", v)):
+        require(shapes.compatible(x.shape, wanted), f"{name} is {x}, expected {shapes.text(wanted)}")
+    shared = heads is None or own is None or (own > 0 and heads % own == 0)
+    require(shared, f"k is {k[0]}, expected a divisor of {heads} heads")
 
 
 @frozen
@@ -37,10 +46,7 @@ class MaskedAttention(Op):
             require(x.dtype is DType.FLOAT32 and x.rank == 4, f"{name} is {x}, expected f32 of 4 dimensions")
         batch, tokens, heads, n = q.shape
         places, own = k.shape[1:3]
-        for x, name, wanted in ((k, "k", (batch, places, own, n)), (v, "v", (batch, places, own, v.shape[3]))):
-            require(shapes.compatible(x.shape, wanted), f"{name} is {x}, expected {shapes.text(wanted)}")
-        shared = heads is None or own is None or (own > 0 and heads % own == 0)
-        require(shared, f"k is {k}, expected a divisor of {heads} heads")
+        require_keys(heads, own, (k, (batch, places, own, n)), (v, (batch, places, own, v.shape[3])))
         require(n != 0, f"q is {q}, expected features")
         scores = (batch, heads, tokens, places)
         fits = all(d in (1, None) or whole in (d, None) for d, whole in zip(mask.shape, scores, strict=True))
