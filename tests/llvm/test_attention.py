@@ -180,6 +180,17 @@ def test_several_masks_apply_in_turn(isa: Isa, several: tuple[int, ...], monkeyp
     check(graph, given, isa, 3e-6, threads=2)
 
 
+@ISAS
+def test_a_constant_bias_that_hides_nothing_is_added(isa: Isa) -> None:
+    b = Builder()
+    q, k, v = (b.input(TensorType(F32, (2, count, 16))) for count in (6, 90, 90))
+    bias = b.constant(np.random.default_rng(2).standard_normal((2, 6, 90)).astype(np.float32))
+    scores = b.add(Binary(BinaryKind.ADD), b.add(BatchMatMul(adjoint_y=True), q, k), bias)
+    graph = b.subgraph([b.add(BatchMatMul(), b.add(Softmax(), scores), v)])
+    assert groups(graph) == 1
+    check(graph, inputs(graph), isa, 3e-6, threads=2)
+
+
 def test_a_fourth_mask_stays_apart() -> None:
     b = Builder()
     q, k, v = (b.input(TensorType(F32, (1, 4, 16))) for _ in range(3))

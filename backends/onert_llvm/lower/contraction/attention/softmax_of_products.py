@@ -243,14 +243,21 @@ def _hides(subgraph: Subgraph, mask: _Mask, scores: Sequence[int]) -> bool:
 
     If only the run knows the mask, one that all batches share and that has a row per query is assumed to be causal.
     """
-    known, shape = subgraph.operands[mask.operand].known, static(subgraph.type(mask.operand).shape)
+    shape = static(subgraph.type(mask.operand).shape)
     rows, keys = scores[-2:]
     if not mask.skips or rows < _LONG or keys < _LONG or shape[-2] != rows or math.prod(shape[:-2]) != 1:
         return False
-    if known.value is None:
-        return True
-    hidden = known.value <= HIDDEN if mask.kind is Mask.ADDED else known.value == (mask.kind is Mask.HIDDEN)
-    return float(hidden.mean()) >= _HIDDEN
+    share = _hidden_share(subgraph, mask)
+    return share is None or share >= _HIDDEN
+
+
+def _hidden_share(subgraph: Subgraph, mask: _Mask) -> float | None:
+    """The share of keys that a mask hides; None if only the run knows it."""
+    value = subgraph.operands[mask.operand].known.value
+    if value is None:
+        return None
+    hidden = value <= HIDDEN if mask.kind is Mask.ADDED else value == (mask.kind is Mask.HIDDEN)
+    return float(hidden.mean())
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -273,7 +280,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         apart.append([count * math.prod(shape[axis + 1 : -1]) for axis in range(len(shape) - 2)])
     rows = min(_TOGETHER, key=lambda n: (hint(m) // n * (n + 1.5) + hint(m) % n * 2.5, -n))
     total = math.prod(batches)
-    most = (MOST_MASKED if parts.masks else MOST_ROWS) // rows * rows
+    skips = tuple(mask.skips and _hidden_share(subgraph, mask) != 0 for mask in parts.masks)
+    most = (MOST_MASKED if any(skips) else MOST_ROWS) // rows * rows
     if not is_symbolic(m):  # tiles have about as many rows, and threads enough tiles
         tiles = max(-(-m // most), min(-(-_TILES // max(total, 1)), m // MOST_MASKED))
         most = -(-m // tiles // rows) * rows
@@ -294,8 +302,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
             slots[f"hidden{i}"] = each.hidden
     block = registers_of_keys(lowering.isa) * lowering.isa.f32
     rest = is_symbolic(count) or 0 < count % block <= block // 2
-    how = tuple(mask.kind for mask in parts.masks), tuple(mask.skips for mask in parts.masks)
-    algorithm = AttentionF32(rows, int(size), int(value), rest, *how)
+    kinds = tuple(mask.kind for mask in parts.masks)
+    algorithm = AttentionF32(rows, int(size), int(value), rest, kinds, skips)
     flops = 2 * total * m * count * (size + value)
     lowering.emit(
         operations[0],
