@@ -126,8 +126,9 @@ class Op(Value):
     `shares` says that the only result is the memory of the first operand in another shape. `overwrites` says that the
     result is the first operand with parts overwritten, so that it may be updated in place. `carries` names the operands
     that are state (of a recurrent cell): their next values are the last results, in that order. Results of a kind with
-    `outlasts` stay valid until the end of the run, in memory that nothing else uses. `callees` names the attributes
-    that are subgraph numbers or tuples of them.
+    `outlasts` stay valid until the end of the run, in memory that nothing else uses. `finds` says that only `evaluate`
+    tells the number of results and checks the elements it reads, so that runs do not infer types from these first.
+    `callees` names the attributes that are subgraph numbers or tuples of them.
     """
 
     params: ClassVar[tuple[Param, ...]] = ()

@@ -62,6 +62,7 @@ class OfWords(Op):
     __slots__ = ()
 
     def function(self) -> Callable[[Array], Array]:
+        """The function, made by each subclass."""
         raise NotImplementedError
 
     def evaluate(self, x: Array) -> Array:
