@@ -46,7 +46,7 @@ from .limits import native_work
 from .options import Options
 
 if TYPE_CHECKING:
-    from onert.compiler.passes.inline_control_flow import Runs, Simplify
+    from onert.compiler.passes.inline_control_flow import Runs, Steps
 
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,
@@ -134,7 +134,9 @@ def optimize(
 
     subgraph = prepared(subgraph, watch)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
-        found = enclose(model, subgraph, lambda g: prepared(infer_alone(g)), runs, options.max_iterations, work)
+        alone = partial(simplify, options=options, extensions=extensions)
+        steps = (lambda g: alone(infer_alone(g)), lambda g: prepared(infer_alone(g)))
+        found = enclose(model, subgraph, steps, runs, options.max_iterations, work)
         if found is not subgraph:
             hold(enclose.__name__, "ensures", (WELL_FORMED,), found)
             if watch is not None:
@@ -146,13 +148,13 @@ def optimize(
 
 
 def enclose(
-    model: Subgraphs, graph: Subgraph, simplifier: Simplify, runs: Runs, most: int | None, work: int | None = None
+    model: Subgraphs, graph: Subgraph, steps: Steps, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
     """The graph with its loops and branches enclosed (`passes.inline_control_flow`, imported only if there are any)."""
     if not any(operation.op.subgraphs for operation in graph.operations):
         return graph
     found: Subgraph = imports.module("onert.compiler.passes.inline_control_flow").enclose(
-        model, graph, simplifier, runs, most, work
+        model, graph, steps, runs, most, work
     )
     return found
 

@@ -11,7 +11,8 @@ from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial,
 from onert.ir.ops.lookup.hash_tables import HashTable, HashTableImport
 from onert.ir.ops.lookup.projection import LshProjection
 from onert.ir.ops.lookup.skip_gram import SkipGram
-from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.segment import ReduceRanges, SegmentReduction, SegmentSum, UnsortedSegment
 
 from .case import Case
 
@@ -43,6 +44,30 @@ _STATE = np.uint64([5, 0, 7])
 CASES = [
     Case("runs", SegmentSum(), (_ROWS, np.int32([0, 0, 1, 2])), (np.int32([[4, 6], [5, 6], [7, 8]]),), constant=(1,)),
     Case("no rows", SegmentSum(), (np.zeros((0, 2), np.float32), np.int32([])), (np.zeros((0, 2), np.float32),)),
+    Case(
+        "sums of ranges, also beyond the ends",
+        ReduceRanges(Reduction.SUM),
+        (_ROWS.astype(np.float32), np.int64([0, -3, 2, 3]), np.int64([2, -1, 2, 9])),
+        (np.float32([[4, 6], [8, 10], [0, 0], [7, 8]]),),
+    ),
+    Case(
+        "means of ranges",
+        ReduceRanges(Reduction.MEAN),
+        (np.float32([1, 2, 6]), np.int32([0, 1, 2]), np.int32([3, 1, -9])),
+        (np.float32([3, np.nan, np.nan]),),
+    ),
+    *(
+        Case(
+            f"{kind.value} of ranges",
+            ReduceRanges(kind),
+            (np.float32([[1, np.nan], [3, 2], [-4, 9]]), np.int32([0, 1, 2]), np.int32([2, 3, 2])),
+            (np.float32([[first, np.nan], [*second], [empty] * 2]),),
+        )
+        for kind, first, second, empty in (
+            (Reduction.MAX, 3, (3, 9), -np.inf),
+            (Reduction.MIN, 1, (-4, 2), np.inf),
+        )
+    ),
     Case(
         "float rows in any order",
         UnsortedSegment(SegmentReduction.SUM),

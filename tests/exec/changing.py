@@ -22,7 +22,8 @@ from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, OneHot, ScatterNd
 from onert.ir.ops.data_movement.layout import ReverseSequence
 from onert.ir.ops.data_movement.slicing import Slice
-from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.segment import ReduceRanges, SegmentReduction, SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.softmax import Softmax
 
 SIZE, HEAD = 1 << 20, 4096
@@ -48,6 +49,7 @@ def _many() -> Iterator[Case]:
     yield case(EmbeddingLookup(), at, table)
     yield case(SegmentSum(), rows, ordered)
     yield case(UnsortedSegment(SegmentReduction.MAX), rows, at, np.int32(50))
+    yield case(ReduceRanges(Reduction.SUM), table, at, at + 3)
     yield case(OneHot(-1), at[:2000], np.int32(50), np.float32(1), np.float32(0))
     yield case(TopK(), rows, np.int32(2))
     yield case(Slice(), rows, np.int32([3, 0]), np.int32([7, 2]))

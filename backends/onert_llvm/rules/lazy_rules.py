@@ -25,7 +25,7 @@ from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
 from onert.ir.ops.reduction.scan import RFFT2D, CumProd, CumSum
-from onert.ir.ops.reduction.segment import SegmentSum, UnsortedSegment
+from onert.ir.ops.reduction.segment import ReduceRanges, SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndices, MaxUnpool2D
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
@@ -72,6 +72,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
         (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
     ),
     TreeEnsemble: (rule("lookup.trees"),),
+    ReduceRanges: (rule("lookup.row_ranges"),),
     CoupledProbabilities: (rule("reduction.coupling"),),
     LookUp: (rule("lookup.keys"),),
     Refuse: (rule("control_flow.refuse"),),

@@ -49,6 +49,7 @@ from onert.compiler.rewrite.loops.invariants import (
     without_results,
 )
 from onert.compiler.rewrite.loops.lists import as_tensors
+from onert.compiler.rewrite.loops.ranges import with_ranges
 from onert.compiler.rewrite.loops.repeated import with_repetitions
 from onert.compiler.rewrite.loops.round_limits import RoundLimits
 from onert.compiler.rewrite.loops.round_work import unmoved
@@ -80,19 +81,22 @@ MOST_REPEATED = 256
 Simplify = Callable[[Subgraph], Subgraph]
 """Applies the passes and infers types again."""
 
+Steps = tuple[Simplify, Simplify]
+"""The passes alone; and the passes, after which operations that no backend runs are decomposed."""
+
 
 Runs = Callable[[Operation, CallTypes], bool]
 """Whether a backend runs an operation as it is, so that enclosing is worthwhile."""
 
 
 def enclose(
-    model: Subgraphs, graph: Subgraph, simplify: Simplify, runs: Runs, most: int | None, work: int | None = None
+    model: Subgraphs, graph: Subgraph, steps: Steps, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
     """A graph of the model with its loops and branches enclosed. A loop may make at most `most` rounds.
 
     If one run is limited to `work` additions, each loop's rounds are also limited by its share of them.
     """
-    return _Enclosing(model, simplify, runs, most, work).graph(graph)
+    return _Enclosing(model, steps, runs, most, work).graph(graph)
 
 
 _Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tuple[tuple[int, Constant], ...]]
@@ -100,9 +104,9 @@ _Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tu
 
 
 class _Enclosing:
-    def __init__(self, model: Subgraphs, simplify: Simplify, runs: Runs, most: int | None, work: int | None) -> None:
+    def __init__(self, model: Subgraphs, steps: Steps, runs: Runs, most: int | None, work: int | None) -> None:
         self.model = model
-        self._simplify = simplify
+        self._simplify, self._prepare = steps
         self.budget = PASS_BUDGET + PASS_BUDGET_FACTOR * sum(len(graph.operations) for graph in model.subgraphs)
         self.depth = 0
         loops = sum(isinstance(o.op, While) for graph in model.subgraphs for o in graph.operations)
@@ -116,6 +120,11 @@ class _Enclosing:
         self.budget -= 1 + len(graph.operations)
         return self._simplify(graph)
 
+    def prepare(self, graph: Subgraph) -> Subgraph:
+        """The graph after the passes, with operations decomposed."""
+        self.budget -= 1 + len(graph.operations)
+        return self._prepare(graph)
+
     def graph(self, graph: Subgraph) -> Subgraph:
         """A graph after its operations were processed in order: one loop may determine the shapes of the next."""
         unchanged: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
@@ -125,19 +134,19 @@ class _Enclosing:
                 if not isinstance(operation.op, While | If | Call):
                     continue
                 if not is_simplified and not isinstance(operation.op, Call):
-                    graph, is_simplified = self.simplify(graph), True
+                    graph, is_simplified = self.prepare(graph), True
                     break
                 key = (operation, graph.types(operation).inputs)
                 changed = None if key in unchanged else self.changed(graph, at)
                 if changed is not None:
                     is_simplified = not isinstance(operation.op, Call)
-                    graph = self.simplify(changed) if is_simplified else changed
+                    graph = self.prepare(changed) if is_simplified else changed
                     break
                 unchanged.add(key)
             else:
                 if is_simplified:
                     return graph
-                graph, is_simplified = self.simplify(graph), True
+                graph, is_simplified = self.prepare(graph), True
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
         """The graph with an operation enclosed or replaced by what it calls; None if it stays."""
@@ -146,10 +155,12 @@ class _Enclosing:
         operation = graph.operations[at]
         if isinstance(operation.op, Call):
             return self.inline_calls(graph, at)
-        repeated = with_repetitions(self.model, graph, at, self.simplify) if isinstance(operation.op, While) else None
-        if repeated is not None:
-            return repeated
-        listed = as_tensors(self.model, graph, at, self.simplify) if isinstance(operation.op, While) else None
+        if isinstance(operation.op, While):
+            repeated = with_repetitions(self.model, graph, at, self.prepare)
+            replaced = repeated or with_ranges(self.model, graph, at, self.simplify)
+            if replaced is not None:
+                return replaced
+        listed = as_tensors(self.model, graph, at, self.prepare) if isinstance(operation.op, While) else None
         if listed is not None:
             self.model, graph = listed
             at = next(
@@ -164,7 +175,7 @@ class _Enclosing:
         inlined_call = self.inlinable(operation, operands)
         if inlined_call is not None:
             return infer_alone(inlined(graph, {at: inlined_call}))
-        graph = with_first_values(self.model, graph, at, operands, self.specialized, self.simplify)
+        graph = with_first_values(self.model, graph, at, operands, self.specialized, self.prepare)
         operation, operands = graph.operations[at], _counted_operands(graph, graph.operations[at]) or operands
         enclosed = self.enclosed(graph, operation, operands)
         if enclosed is None:
@@ -194,7 +205,7 @@ class _Enclosing:
     def inlinable(self, operation: Operation, operands: Sequence[CountedOperand]) -> Inlined | None:
         """The subgraph that an operation is certain to run exactly once, if it can replace the operation."""
         op, index = operation.op, certain_call(operation.op, [each.counted for each in operands])
-        if isinstance(op, While) and makes_one_round(self.model, op, [o.counted.type for o in operands], self.simplify):
+        if isinstance(op, While) and makes_one_round(self.model, op, [o.counted.type for o in operands], self.prepare):
             index = op.body
         if index is None:
             return None
@@ -246,7 +257,7 @@ class _Enclosing:
     def with_results(self, graph: Subgraph, results: Sequence[CountedType]) -> Subgraph:
         """A graph with its results as `terminates` describes, after the passes if that changed it."""
         found = with_outputs(graph, results)
-        return graph if found is graph else self.simplify(found)
+        return graph if found is graph else self.prepare(found)
 
     def loop(self, graph: Subgraph, op: While, operands: Sequence[CountedOperand]) -> Enclosed | None:
         starts = state = [each.counted for each in operands]
@@ -340,7 +351,7 @@ class _Enclosing:
             return None
         self.depth += 1
         try:
-            return without_copies(self.graph(self.simplify(with_constants(with_inputs(graph, types), fixed))))
+            return without_copies(self.graph(self.prepare(with_constants(with_inputs(graph, types), fixed))))
         finally:
             self.depth -= 1
 

@@ -48,7 +48,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, simplify: Simplify) -
     positions = [k for k, i in enumerate(operands) if graph.type(i).dtype is DType.VARIANT]
     others = [i for i in operands if graph.type(i).dtype is not DType.VARIANT]
     condition, body = model[op.condition], model[op.body]
-    appended = [k for k, i in enumerate(operands) if _is_appended(graph.type(i), condition, body, k)]
+    appended = [k for k, i in enumerate(operands) if is_appended(graph.type(i), condition, body, k)]
     if not (positions or appended) or not all(graph.type(i).is_static for i in others):
         return None
     if not all(is_list(graph, condition, body, operation, k, lambda join: True) for k in positions):
@@ -159,7 +159,7 @@ def _joined(edit: Edit, list_: TensorType, join: Operation) -> list[Operation]:
     return moves
 
 
-def _is_appended(start: TensorType, condition: Subgraph, body: Subgraph, k: int) -> bool:
+def is_appended(start: TensorType, condition: Subgraph, body: Subgraph, k: int) -> bool:
     """Whether operand `k` of a loop is a tensor without entries at first, to which each round appends one of known
     shape, and which nothing else reads in the loop."""
     added = definer(body, body.outputs[k])

@@ -1,4 +1,4 @@
-"""Reductions over segments of rows."""
+"""Reductions over segments and ranges of rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
-from onert.ir.dtype import Array
+from onert.ir.dtype import Array, DType
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.reshape import require_one
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
+
+from .reduce import Reduce, Reduction
+
+RANGE_KINDS = (Reduction.MEAN, Reduction.SUM, Reduction.MAX, Reduction.MIN)
+"""How `ReduceRanges` combines rows."""
 
 
 def _require_numbers(data: TensorType, name: str) -> None:
@@ -120,4 +125,48 @@ class UnsortedSegment(OnStored):
         out = np.full((count, *rest), self.kind.initial(data.dtype), data.dtype)
         kept = ids >= 0
         self.kind.function.at(out, ids[kept], rows[kept])
+        return out
+
+
+@frozen
+class ReduceRanges(OnStored):
+    """Reduces ranges of rows: `out[k]` combines `data[begin[k] : end[k]]`, as in a bag of embeddings.
+
+    - `data`: float32 of rank 1 or more
+    - `begin`, `end`: [count], both int32 or both int64; like the bounds of a slice, negative ones count from the end,
+      and those beyond either end are cut. Ranges may overlap.
+
+    The result is float32 [count, ...], a row for each range; an empty range has what an empty `Reduce` has: a sum of 0,
+    a mean of NaN, the smallest or largest number. `kind` is MEAN, SUM, MAX or MIN.
+    """
+
+    kind: Reduction
+
+    def infer(self, data: TensorType, begin: TensorType, end: TensorType) -> TensorType:
+        require(
+            self.kind in RANGE_KINDS, f"ranges are reduced to their {self.kind.value}, expected a mean, sum or extreme"
+        )
+        require(data.dtype is DType.FLOAT32 and data.rank >= 1, f"data is {data}, expected float32 of rank 1 or more")
+        for bounds, name in ((begin, "begin"), (end, "end")):
+            require(bounds.dtype in (DType.INT32, DType.INT64), f"{name} is {bounds.dtype.text}, expected i32 or i64")
+            require(bounds.rank == 1, f"{name} has rank {bounds.rank}, expected 1")
+        require(begin.dtype is end.dtype, f"begin is {begin.dtype.text} and end {end.dtype.text}, expected one type")
+        require(
+            shapes.compatible(begin.shape, end.shape),
+            f"begin is {shapes.text(begin.shape)} and end {shapes.text(end.shape)}, expected one length",
+        )
+        count = end.shape[0] if begin.shape[0] is None else begin.shape[0]
+        return data.result((count, *data.shape[1:]))
+
+    def flops(self, types: CallTypes) -> int:
+        return (types.input(1).shape[0] or 0) * (shapes.num_elements(types.input(0).shape) or 0)
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(1).shape[0] or 0
+
+    def evaluate(self, data: Array, begin: Array, end: Array) -> Array:
+        out = np.empty((len(begin), *data.shape[1:]), data.dtype)
+        first = np.zeros(1, np.int32)
+        for k, (low, high) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            out[k] = Reduce(self.kind).evaluate(data[low:high], first)
         return out
