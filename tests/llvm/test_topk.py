@@ -40,7 +40,7 @@ def test_few_and_many_of_rows_with_zeros_of_both_signs_and_infinities_are_in_ord
         assert_close(natively(graph, inputs, isa), evaluated(graph, inputs))
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 17, 31, 64, 65, 129])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 17, 31, 64, 65, 129, 257, 512, 513, 1025, 2049])
 def test_whole_rows_of_any_width_are_in_order(width: int) -> None:
     x = np.random.default_rng(width).integers(0, 9 * width, (3, width)).astype(np.int32)
     graph, inputs = single(TopK(), x, np.int32(width), constant=(1,))

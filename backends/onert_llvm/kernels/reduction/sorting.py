@@ -6,10 +6,13 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import I32, I64, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .ranking import Ranking, greater
+
+_RUN = 128
+"""The most elements of a run that is ranked: comparing each with all takes less time than merging that often."""
 
 _Places = tuple[View, View]
 """Values and their positions."""
@@ -19,9 +22,9 @@ _Places = tuple[View, View]
 class Sorted(Value):
     """`values[row]` and `places[row]`: all elements of x[row, :width] in the order of `Greatest`, and their positions.
 
-    Short rows are ranked. Of longer ones, runs of elements in order are merged, twice as long each time: first into
-    `more_values` and `more_places`, which have the same sizes, then back. `levels` is how often the width can be halved
-    until it is 1. Work tiles are rows.
+    Short rows are ranked. Of longer ones, runs of up to 128 elements are ranked and then merged, twice as long each
+    time, from the results into `more_values` and `more_places`, which have the same sizes, or back; `levels` is how
+    often a run of one element must double to hold the row. Work tiles are rows.
     """
 
     kind: Kind
@@ -33,27 +36,39 @@ class Sorted(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, place = self.kind.memory, I64 if self.wide else I32
         width, levels = task.i64("width"), task.i64("levels")
+        stored = (("values", memory), ("places", place))
         with k.loop(end, begin) as row:
-            x, values, more_values = (
-                k.view(task.view(name, memory, width)[row].address, memory, 1)
-                for name in ("x", "values", "more_values")
-            )
-            places, more_places = (
-                k.view(task.view(name, place, width)[row].address, place, 1) for name in ("places", "more_places")
+            x = k.view(task.view("x", memory, width)[row].address, memory, 1)
+            results, others = (
+                [task.view(more + name, element, width)[row].address for name, element in stored]
+                for more in ("", "more_")
             )
             ranking = Ranking(self.kind, self.least, arranged=True)
-            with k.either(width <= ranking.most(k)) as (few, many):
-                with few:
-                    ranking.order(k, lambda i: (x[i].load(), i), width, values, places)
-                with many:
-                    with k.loop(width) as i:
-                        values[i].store(x[i].load())
-                        places[i].store(i.cast(place))
-                    length = k.var(k.index(1))
-                    with k.loop((levels + 2) // 2):
-                        self._merge(k, (values, places), (more_values, more_places), length.get(), width)
-                        self._merge(k, (more_values, more_places), (values, places), length.get() * 2, width)
-                        length.set(length.get() * 4)
+            few = width <= ranking.most(k)
+            run = min(_RUN, ranking.most(k))
+            length = k.var(few.select(width, k.index(run)))
+            merges = few.select(k.index(0), levels - (run.bit_length() - 1))
+            odd = (merges & 1).eq(1)
+            sources, targets = (
+                [k.var(odd.select(other, one)) for one, other in zip(*sides, strict=True)]
+                for sides in ((results, others), (others, results))
+            )
+
+            def views(of: list[Var]) -> _Places:
+                values, places = of
+                return k.view(values.get(), memory, 1), k.view(places.get(), place, 1)
+
+            with k.loop(width, step=length.get()) as first:
+                values, places = (view.after(first) for view in views(sources))
+                count = (width - first).min(length.get())
+                ranking.order(k, lambda i: (x[first + i].load(), first + i), count, values, places)
+            with k.loop(merges):
+                self._merge(k, views(sources), views(targets), length.get(), width)
+                length.set(length.get() * 2)
+                for source, target in zip(sources, targets, strict=True):
+                    merged = target.get()
+                    target.set(source.get())
+                    source.set(merged)
 
     def _merge(self, k: Kernel, runs: _Places, merged: _Places, length: Val, width: Val) -> None:
         """Merge each two neighbouring runs of this length. Between equal elements, that of the first run goes first.

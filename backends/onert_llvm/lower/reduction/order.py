@@ -65,6 +65,7 @@ def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
     if are_same(k, shape[-1]):
         own = lowering.scratch(*(lowering.type(result).nbytes for result in (values, places)))
         slots |= {f"more_{name}": room.pointer for name, room in zip(writes, own, strict=True)}
+        slots["levels"] = (k - 1).bit_length()
         lowering.run(at, Sorted(kind, wide, op.least), rows, reads, writes, slots, rows * k, own)
         return
     if are_same(k, 1) and not is_symbolic(shape[-1]) and shape[-1] < 1 << 31:
