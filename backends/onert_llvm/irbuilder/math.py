@@ -67,7 +67,9 @@ _NORMAL = (
 )  # fmt: skip
 """The same for the normal distribution function less 1/2, up to 5.6; beyond that its tail vanishes in float32."""
 
-_HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
+_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+"""pi/2 in three parts, each a float32."""
+_HALF_PI_WIDE = (1.570796325802803, 9.920935796805404e-10)
 """pi/2 in two parts, the first with 29 bits, so that products with 24-bit integers are exact in float64."""
 LARGE = 1048576.0
 """From here on the product of quarter turns and the parts of pi/2 loses the last bits of the remainder."""
@@ -186,20 +188,43 @@ def _scaled_at_once(p: Val, whole: Val) -> Val:
 
 
 def sin(k: Kernel, x: Val) -> Val:
-    """The sine, within 1 ulp; NaN for infinities."""
+    """The sine, within 1.5 ulp; NaN for infinities."""
     return _circular(k, x, 0)
 
 
 def cos(k: Kernel, x: Val) -> Val:
-    """The cosine, within 1 ulp; NaN for infinities."""
+    """The cosine, within 1.5 ulp; NaN for infinities."""
     return _circular(k, x, 1)
 
 
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
-    """The sine of `x` plus this many quarter turns, in float64, from the argument reduced by its own quarter turns."""
+    """The sine of `x` plus this many quarter turns, from the argument reduced by its own quarter turns."""
+    if not k.isa.fma:
+        return _circular_wide(k, x, quarters)
+    size = x.call("fabs")
+    shifted = k.fma(x, x.like(0.6366197723675814), x.like(_ROUND))
+    turns = shifted - _ROUND
+    rest, quarter = k.var(x), k.var(bits_of(shifted) - bits_of(x.like(_ROUND)))
+    for part in _HALF_PI:  # the first product is subtracted exactly
+        rest.set(k.fma(turns, x.like(-part), rest.get()))
+    large = (size >= LARGE) & (size < float("inf"))
+    with k.when(large.any()):
+        wide = k.var(rest.get().cast(F64))
+        reduce_large(k, x, large, wide, quarter, _quarter_turns)
+        rest.set(wide.get().cast(F32))
+    r = rest.get()
+    square = r * r
+    # A square is 0 only without a quarter turn, which would lose the sign of a zero.
+    sine = square.eq(0.0).select(x, k.fma(r * square, polynomial(k, square, _SIN[:4]), r))
+    cosine = k.fma(square, polynomial(k, square, _COS), x.like(1.0))
+    return of_quarter(sine, cosine, quarter.get() + quarters)
+
+
+def _circular_wide(k: Kernel, x: Val, quarters: int) -> Val:
+    """The same in float64, for targets without fused multiply-add: products with parts of pi/2 are exact there."""
     wide, size = x.cast(F64), x.call("fabs")
     turns = wide * 0.6366197723675814 + ROUND_WIDE - ROUND_WIDE
-    rest = k.var(wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW)
+    rest = k.var(wide - turns * _HALF_PI_WIDE[0] - turns * _HALF_PI_WIDE[1])
     quarter = k.var(turns.saturated(I32))
     large = (size >= LARGE) & (size < float("inf"))
     with k.when(large.any()):
