@@ -17,6 +17,7 @@ class Alone:
     def __init__(self) -> None:
         self.state: dict[Any, Any] = {}
         self.max_iterations: int | None = None
+        self.stop = None
 
     def spend(self, work: int) -> None:
         """No bound."""

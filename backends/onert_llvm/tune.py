@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
+from onert.backend.alone import Alone
 from onert.backend.cache import Cache, default_directory
 from onert.ir import Array, Operand
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
@@ -30,8 +31,6 @@ from onert_llvm.schedule.choices import Choices
 
 from .compile import generate as compiled
 
-_NOTHING: Any = None
-"""The context for kernels that keep no state."""
 Found = Mapping[str, str]
 """The text of the chosen alternative, by place."""
 ROUNDS, FEWEST = 9, 3
@@ -215,7 +214,7 @@ class MeasuredKernel:
         self, operations: Operations, make: Callable[..., NativeKernel], tensors: Tensors, taken: Found
     ) -> None:
         choices = Choices(taken)
-        self.run = make(operations, choices=choices).bind(tensors, _NOTHING)
+        self.run = make(operations, choices=choices).bind(tensors, Alone())
         self.offered = choices.offered
 
     def measure(self) -> float:

@@ -82,6 +82,7 @@ class Instance:
         stretch: Stretch | None = None,
     ) -> None:
         self.program = program
+        self.stop = stop
         self.parts = parts
         self._stretch = stretch
         self._watch = watch
@@ -203,6 +204,10 @@ class Context:
     @property
     def max_iterations(self) -> int | None:
         return self._instance.program.max_iterations
+
+    @property
+    def stop(self) -> Stop:
+        return self._instance.stop
 
     def spend(self, work: int) -> None:
         """Count work of this run. Raises RuleError if the limit is exceeded."""

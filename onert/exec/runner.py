@@ -58,6 +58,7 @@ class Runner:
         if begun is not None:  # its caller was interrupted, so nobody has the future
             begun.cancel()
             self._beginning = None
+        self.stop.disarm()
         self.setup.instance.recover()
 
     def _is_other(self, asked: Callable[[], object] | float | None) -> bool:
@@ -69,7 +70,16 @@ class Runner:
         if asked is not None or self.stop.armed:
             self.stop.start(asked)
         self.prepare()
-        return False
+        if asked is None:
+            return False
+        self._run_in_time()
+        return True
+
+    def _run_in_time(self) -> None:
+        """A run that `stop` may end."""
+        setup = self.setup
+        setup.run(setup.frame)
+        self.stop.disarm()
 
     def require_idle(self) -> None:
         """Raises ExecutionError if a run is not allowed now."""
@@ -131,7 +141,7 @@ class Runner:
     def in_background(self) -> None:
         """The run that `begin` scheduled. Called by the body."""
         self.prepare()
-        self.setup.run(self.setup.frame)
+        self._run_in_time()
 
 
 def require_program(given: object) -> None:

@@ -15,7 +15,7 @@ from .errors import (
     OptionError,
     RuleError,
 )
-from .op import Call, Context, Effect, Op, Param, require
+from .op import Call, Context, Effect, Op, Param, Stopping, require
 from .operand import Operand, Resource
 from .operation import Operation
 from .ops import OPS
@@ -60,6 +60,7 @@ __all__ = [
     "Signature",
     "SignatureTensor",
     "StateUpdate",
+    "Stopping",
     "Subgraph",
     "Subgraphs",
     "TensorType",

@@ -53,8 +53,23 @@ class Call(Value):
     refusable: bool = False
 
 
+class Stopping(Protocol):
+    """How a kernel that may run for long learns that the run is to end."""
+
+    @property
+    def word(self) -> Array:
+        """One int64, which stays where it is: not 0 once the run is to end."""
+
+    def check(self) -> None:
+        """Raise an ExecutionError that says why the run is to end, if it is."""
+
+
 class Context(Protocol):
     """What the executor offers to an operation that is more than a function of its inputs."""
+
+    @property
+    def stop(self) -> Stopping | None:
+        """Whether the run is to end; None if nobody can end it."""
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run a subgraph of the same model. Raises ExecutionError beyond the maximum call depth."""

@@ -272,6 +272,7 @@ class ToyContext:
 
     state: dict[Any, Any] = field(factory=dict)
     max_iterations: int | None = None
+    stop: None = None
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise NotImplementedError

@@ -36,7 +36,7 @@ T = TypeVar("T")
 BACKEND = Llvm()
 
 
-NOTHING: Any = None
+NOTHING = Alone()
 """Stands for the subgraphs and state that no natively run operation needs."""
 
 

@@ -21,7 +21,6 @@ from onert_llvm.runtime.native_kernel import NativeKernel
 
 from .harness import ENTRY, Array
 
-_ASK = ctypes.CFUNCTYPE(ctypes.c_bool, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p)
 Range = tuple[int, int]
 
 
@@ -75,7 +74,7 @@ class Replay:
     def _jumps(self, bound: BoundCommands, at: int) -> bool:
         first = bound.slot(at, JUMP.layout.slot(CONDITION[0]))
         slots = (ctypes.c_uint64 * len(CONDITION)).from_address(first)
-        return not slots[0] or bool(_ASK(self._kernel.pool[JUMP.symbol])(*slots))
+        return not slots[0] or bool(native_kernel.JUMPS(self._kernel.pool[JUMP.symbol])(*slots))
 
     def _pieces(self, command: Command, bound: BoundCommands, at: int) -> None:
         """Run the pieces of a command, the last one first; those of one thread after another if each thread has memory

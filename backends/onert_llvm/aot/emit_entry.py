@@ -172,7 +172,7 @@ class Entries:
             if slots["flag"] == 0:
                 b.branch(there)
                 continue
-            types = {"flag": PTR, "reports": PTR, "checks": I64, "most": I64, "report": PTR}
+            types = {"flag": PTR, "reports": PTR, "checks": I64, "most": I64, "report": PTR, "stop": PTR}
             values = [
                 (PTR(None) if t is PTR else t(slot)) if isinstance(slot, int) else _address(b, bases, slot)
                 for slot, t in ((slots[name], t) for name, t in types.items())

@@ -16,7 +16,18 @@ from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.codegen.native import cpuid_text, jump_text, pool_texts, run_text, support_texts, together_text
 from onert_llvm.command.barriers import barriers
-from onert_llvm.command.command import JUMP, MERGED, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps, is_idle
+from onert_llvm.command.command import (
+    JUMP,
+    MERGED,
+    REPORT_BYTES,
+    Area,
+    Command,
+    Lowered,
+    Pointer,
+    Slot,
+    all_steps,
+    is_idle,
+)
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa
@@ -232,12 +243,17 @@ class _Part:
             kind = len(Region) if isinstance(found, Report) else list(Region).index(found.region)
             return (kind << 48) + found.offset
 
+        def slot(value: Slot) -> int | Place | Report:
+            if not isinstance(value, Pointer):
+                return slot_bits(value)
+            return 0 if value.area is Area.STOP else place(value)
+
         def run(command: Command, sync: bool = False) -> Run:
             if command.program:
                 return Program(tuple(map(run, command.program)))
             names = command.spec.layout.names
             values = (command.slots[name] for name in names)
-            slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
+            slots = tuple(slot(value) for value in values)
             ahead = names.index("ahead") if "ahead" in names else None
             return BoundCommand(command.spec.symbol, slots, command.tiles, command.pieces, sync, ahead)
 

@@ -15,20 +15,21 @@ from .task_layout import TaskLayout
 
 
 class Area(Enum):
-    """What a pointer refers to: a tensor of the model, an array packed for the kernel, scratch memory, or the reports
-    of checks.
+    """What a pointer refers to: a tensor of the model, an array packed for the kernel, scratch memory, the reports of
+    checks, or the word that is not 0 once a run is to end (null in bundles, whose entry points always finish).
     """
 
     OPERAND = "operand"
     CONSTANT = "constant"
     SCRATCH = "scratch"
     REPORT = "report"
+    STOP = "stop"
 
 
 @frozen
 class Pointer(Value):
-    """`offset` bytes into operand number `index`, constant number `index`, the scratch memory of thread set `index`, or
-    the reports (`index` 0)."""
+    """`offset` bytes into operand number `index`, constant number `index`, the scratch memory of thread set `index`,
+    the reports, or the stop word (`index` 0)."""
 
     area: Area
     index: int = 0
@@ -74,12 +75,12 @@ class Callee(Value):
     layout: TaskLayout
 
 
-JUMP = Callee("jump", "onert_jumps", TaskLayout(("by", "flag", "reports", "checks", "most", "report")))
+JUMP = Callee("jump", "onert_jumps", TaskLayout(("by", "flag", "reports", "checks", "most", "report", "stop")))
 """The code of a program step that calls no kernel: continues `by` steps on if it jumps, else with the next step.
 
-It jumps if `flag` is null, or if the byte there is not 0 and none of the `checks`, whose reports begin at `reports`, is
-violated. With a `report`, its second word counts the jumps; a jump beyond `most` is not taken and sets the first word
-to 1 instead. Implemented by `codegen/native/jump.ll`.
+It jumps if `flag` is null, or if the byte there is not 0, the word at `stop`, unless that is null, is 0, and none of
+the `checks`, whose reports begin at `reports`, is violated. With a `report`, its second word counts the jumps; a jump
+beyond `most` is not taken and sets the first word to 1 instead. Implemented by `codegen/native/jump.ll`.
 """
 CONDITION = JUMP.layout.names[1:]
 """The slots that decide whether it jumps, in order."""

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.backend import Redirect, Tensors
-from onert.ir import Array
+from onert.ir import Array, Stopping
 from onert.ir.dtype import address
 from onert.ir.value import ByIdentity
 from onert_llvm.command.barriers import barriers, has_teams, waits
@@ -44,8 +44,9 @@ class Code(Protocol):
 class Places:
     """Resolves pointers to addresses, and keeps the arrays alive."""
 
-    def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
+    def __init__(self, lowered: Lowered, tensors: Tensors, stop: Stopping | None) -> None:
         self._lowered = lowered
+        self.stop = stop
         self._tensors = tensors
         self.scratch = zeros(max(lowered.scratch * lowered.teams, 1), np.uint8)
         self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
@@ -65,6 +66,8 @@ class Places:
             base = self.scratch.ctypes.data + pointer.index * self._lowered.scratch
         elif pointer.area is Area.REPORT:
             base = self.all_reports.ctypes.data
+        elif pointer.area is Area.STOP:
+            base = 0 if self.stop is None else self.stop.word.ctypes.data
         else:
             found = self._operands.get(pointer.index)
             if found is None:

@@ -12,15 +12,29 @@ import numpy as np
 from attrs import frozen
 
 from onert.backend import HasParts, Part, Redirect, Redirects, Tensors
-from onert.ir import Array, Context, ExecutionError
+from onert.ir import Array, Context, ExecutionError, Stopping
 from onert.ir.process import imports
 from onert.ir.value import ByIdentity
 from onert_llvm.command.barriers import has_teams
-from onert_llvm.command.command import CONDITION, JUMP, PROGRAM, Check, Command, Lowered, is_idle, kernel_calls
+from onert_llvm.command.command import (
+    CONDITION,
+    JUMP,
+    PROGRAM,
+    Check,
+    Command,
+    Lowered,
+    all_steps,
+    is_idle,
+    kernel_calls,
+)
 
 from .bound_commands import COMMAND_BYTES, Bound, BoundCommands, Places, Redirecting
 from .thread_pool import POOLS, Pool
 
+JUMPS = ctypes.CFUNCTYPE(
+    ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+)
+"""The type of `JUMP`'s code, which takes the slots of `CONDITION`."""
 _STATE = 16
 """64-bit words of what is learnt from runs (see `pool.ll`)."""
 
@@ -41,7 +55,7 @@ class NativeKernel(ByIdentity):
 def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
     """A call that runs all commands on these tensors, in native code from start to end."""
     lowered = kernel.lowered
-    place = Places(lowered, tensors)
+    place = Places(lowered, tensors, context.stop)
     run = _bound(kernel, lowered.commands, place, adapts=not lowered.sequential)
     if lowered.sequential:
         other = _bound(kernel, lowered.sequential, place, adapts=True)
@@ -50,7 +64,10 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
 
 
 def checked(run: HasParts, lowered: Lowered, place: Places) -> HasParts:
-    """The run, followed by a report of broken rules if there are any checks."""
+    """The run, followed by a report of broken rules if there are any checks, and before that by the reason why its
+    loops ended early, if they did."""
+    if place.stop is not None and any(c.spec == JUMP and c.slots["stop"] for c in all_steps(lowered.commands)):
+        run = _Stopped(run, place.stop)
     return _Checked(run, lowered.checks, place.all_reports) if lowered.checks else run
 
 
@@ -85,7 +102,7 @@ def runner(
     def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
         if not jump.slots["flag"]:
             return _always
-        ask = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, pointer, integer, integer, pointer)(kernel.pool[JUMP.symbol])
+        ask = JUMPS(kernel.pool[JUMP.symbol])
         first = program.slot(at, JUMP.layout.slot(CONDITION[0]))
         slots = (ctypes.c_uint64 * len(CONDITION)).from_address(first)
         return lambda: ask(*slots)  # lengths may change the slots
@@ -259,19 +276,54 @@ class _Parallel(Redirecting):
             self._idle.append(pool)
 
 
-class _Checked:
-    """A run that raises ExecutionError for the first broken rule."""
+class _Followed:
+    """A run that something follows: `_after` makes a call and what follows it."""
 
-    __slots__ = ("_checks", "_clean", "_none", "_reports", "_run")
+    __slots__ = ("_run",)
 
-    def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
-        self._clean = True
+    def __init__(self, run: HasParts) -> None:
         self._run = run
-        self._checks = checks
-        self._reports, self._none = reports, bytes(reports.nbytes)
 
     def __call__(self) -> None:
         self._after(self._run)
+
+    def _after(self, run: Callable[[], None]) -> None:
+        raise NotImplementedError
+
+    def redirect(self, operands: frozenset[int]) -> Redirect | None:
+        return self._run.redirect(operands) if isinstance(self._run, Redirects) else None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the run, each with what follows it."""
+        return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
+
+
+class _Stopped(_Followed):
+    """A run with loops, which raises ExecutionError if these ended because the run is to end."""
+
+    __slots__ = ("_stop", "_word")
+
+    def __init__(self, run: HasParts, stop: Stopping) -> None:
+        super().__init__(run)
+        self._stop, self._word = stop, stop.word
+
+    def _after(self, run: Callable[[], None]) -> None:
+        run()
+        if self._word[0]:
+            self._stop.check()
+
+
+class _Checked(_Followed):
+    """A run that raises ExecutionError for the first broken rule."""
+
+    __slots__ = ("_checks", "_clean", "_none", "_reports")
+
+    def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
+        super().__init__(run)
+        self._clean = True
+        self._checks = checks
+        self._reports, self._none = reports, bytes(reports.nbytes)
 
     def _after(self, run: Callable[[], None]) -> None:
         if not self._clean:  # the previous run was interrupted
@@ -283,14 +335,6 @@ class _Checked:
             element = int(self._reports[number, 1])
             raise ExecutionError(self._checks[number].sentence(element))
         self._clean = True
-
-    def redirect(self, operands: frozenset[int]) -> Redirect | None:
-        return self._run.redirect(operands) if isinstance(self._run, Redirects) else None
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts of the run, each followed by the checks."""
-        return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
 
 
 def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:

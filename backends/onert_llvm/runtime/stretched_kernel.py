@@ -86,19 +86,21 @@ class StretchedKernel:
         return _with_decisions(_Native(self.functions, numbers, registers, _Stores().encoded()), numbers, registers)
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Following:
-        return _BoundStretch(self, tensors, numbers, registers)
+        return _BoundStretch(self, tensors, context, numbers, registers)
 
 
 class _BoundStretch:
     """A `StretchedKernel` bound to the tensors of one execution."""
 
-    def __init__(self, own: StretchedKernel, tensors: Tensors, numbers: Instructions, registers: Array) -> None:
+    def __init__(
+        self, own: StretchedKernel, tensors: Tensors, context: Context, numbers: Instructions, registers: Array
+    ) -> None:
         self._kernel = own
         self._numbers = numbers
         self._registers = registers
         self._words: dict[int, Array] = {}
         """The constants whose elements native code stores."""
-        place = Places(own.widest, tensors)
+        place = Places(own.widest, tensors, context.stop)
         touched(place.scratch)
         stores = _Stores()
         for index, function, given in own.computed:

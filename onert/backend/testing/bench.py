@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve
 
+from onert.backend.alone import Alone
 from onert.backend.backend import Backend, Settings
 from onert.backend.kernel import Sequence as OperationSequence
 from onert.backend.memory import HOST, Memory
 from onert.backend.queue import queue_of
 from onert.backend.tensor import Tensor, Tensors
 from onert.ir import Array, Context, Subgraph
-from onert.ir.value import Value
 
 GUARD = 256
 """The number of bytes before, between and after the tensors; a run must not change their pattern."""
 _PATTERN = 0xA5
-
-
-@frozen
-class Alone(Value):
-    """A context without subgraphs and without limits."""
-
-    state: dict[Any, Any] = field(factory=dict)
-    max_iterations: int | None = None
-
-    def spend(self, work: int) -> None:
-        """Unlimited."""
-
-    def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Unlimited."""
-
-    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        raise NotImplementedError("the kit's sequences run no subgraphs")
 
 
 def in_turn(memory: Memory, call: Callable[[], None]) -> Callable[[], None]:

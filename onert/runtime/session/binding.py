@@ -10,6 +10,7 @@ import numpy as np
 from onert.exec import Execution
 from onert.ir import Array, ExecutionError, OnertError
 
+from .choices import RunOptions, run_by
 from .errors import FailedRun, InvalidArgument
 from .values import NodeArg, OrtValue, memory_at, numpy_type
 
@@ -106,8 +107,8 @@ class IOBinding:
     def synchronize_outputs(self) -> None:
         """Nothing to do: all memory is the CPU's."""
 
-    def execute(self) -> None:
-        """Run once. Raises ArgumentError if an input is not bound, and RunError if the run fails."""
+    def execute(self, run_options: RunOptions | None = None) -> None:
+        """Run once. Raises ArgumentError if an input is not bound, and RunError if the run fails or is ended."""
         missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
         if missing:
             raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
@@ -118,7 +119,8 @@ class IOBinding:
             self._execution = session.new_execution()
         execution = self._execution or session.borrow()
         try:
-            self._run(execution)
+            with run_by(run_options, execution):
+                self._run(execution)
         except OnertError as error:
             raise FailedRun(str(error)) from error
         finally:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from typing import Any
 
 from onert.compiler import Options
+from onert.exec import Execution
 from onert.ir import Array, OnertWarning
 from onert.runtime.errors import ArgumentError
 
+from .errors import FailedRun
 from .values import OrtValue
 
 PROVIDER = "CPUExecutionProvider"
@@ -129,16 +133,45 @@ class SessionOptions:
         return Options.from_environment(**{**chosen, **self.onert})
 
 
+_LOOK = 1e-4
+"""Seconds after which a thread that ends a run looks again whether it has begun."""
+
+
 class RunOptions:
-    """How one run is done: with `terminate` it does not start. Everything else is accepted and ignored."""
+    """How runs are done: `terminate` refuses and ends them. Everything else is accepted and ignored."""
 
     def __init__(self) -> None:
         self.log_severity_level = 2
         self.log_verbosity_level = 0
         self.logid = ""
-        self.terminate = False
         self.only_execute_path_to_fetches = False
+        self._terminate = False
+        self._active: list[Execution] = []
         self._entries: dict[str, str] = {}
+
+    @property
+    def terminate(self) -> bool:
+        """Whether runs with these options are refused. Setting it also ends those that are active, before their next
+        step or the next round of a loop; any thread may do this."""
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._terminate = bool(value)
+        for execution in tuple(self._active) if value else ():
+            while execution in self._active and not execution.cancel():
+                time.sleep(_LOOK)  # it has not begun, or has just ended
+
+    @contextmanager
+    def run_by(self, execution: Execution) -> Iterator[None]:
+        """For the time of a run with these options. Raises FailedRun if it is refused."""
+        self._active.append(execution)
+        try:
+            if self._terminate:
+                raise FailedRun("the run's options request its termination")
+            yield
+        finally:
+            self._active.remove(execution)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Accepted; `get_run_config_entry` returns it."""
@@ -146,6 +179,11 @@ class RunOptions:
 
     def get_run_config_entry(self, key: str) -> str:
         return _entry(self._entries, key)
+
+
+def run_by(options: RunOptions | None, execution: Execution) -> AbstractContextManager[None]:
+    """`RunOptions.run_by`, for a run that may have none."""
+    return nullcontext() if options is None else options.run_by(execution)
 
 
 def _entry(entries: Mapping[str, str], key: str) -> str:

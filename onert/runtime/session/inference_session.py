@@ -25,7 +25,7 @@ from onert.runtime.errors import ArgumentError, RunError
 
 from . import errors
 from .binding import IOBinding
-from .choices import PROVIDER, RunOptions, SessionOptions, noted, session_options
+from .choices import PROVIDER, RunOptions, SessionOptions, noted, run_by, session_options
 from .errors import FailedRun, InvalidArgument
 from .reading import MOST_RANKS, loaded, place
 from .seeds import seeded
@@ -199,8 +199,7 @@ class InferenceSession:
         """
         wanted = self.require_outputs(output_names)
         feed = input_feed if self._is_plain(input_feed) else self._fed(input_feed)
-        _require_going(run_options)
-        return self._results(wanted, feed)
+        return self._results(wanted, feed, run_options)
 
     def borrow(self) -> Execution:
         """An execution for one run, whose outputs are in its own memory: one per running thread."""
@@ -213,12 +212,13 @@ class InferenceSession:
         """Return a borrowed execution, for other runs."""
         self._idle.append(execution)
 
-    def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
+    def _results(self, wanted: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None) -> list[Any]:
         if self._by_ranks is not None:
-            return self.for_inputs(feed)._results(wanted, feed)
+            return self.for_inputs(feed)._results(wanted, feed, run_options)
         execution = self.borrow()
         try:
-            results = execution.run(feed)
+            with run_by(run_options, execution):
+                results = execution.run(feed)
         except OnertError as error:
             raise FailedRun(str(error)) from error
         finally:
@@ -313,8 +313,7 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run on the bound memory, reading and writing it in place."""
-        _require_going(run_options)
-        iobinding.execute()
+        iobinding.execute(run_options)
 
     def run_async(
         self,
@@ -338,7 +337,7 @@ class InferenceSession:
         def run() -> None:
             found, error = list[Any](), ""
             try:
-                found = self._results(wanted, feed)
+                found = self._results(wanted, feed, run_options)
             except RunError as failure:
                 error = str(failure)
             callback(found, user_data, error)
@@ -371,9 +370,3 @@ def _fits(array: object, expected: _Plain | None) -> bool:
     dtype, rank, pick, fixed = expected
     shape = array.shape
     return bool(array.dtype == dtype and len(shape) == rank and pick(shape) == fixed)
-
-
-def _require_going(run_options: RunOptions | None) -> None:
-    """Raises FailedRun if the caller has requested the termination of runs with these options."""
-    if run_options is not None and run_options.terminate:
-        raise FailedRun("the run's options request its termination")

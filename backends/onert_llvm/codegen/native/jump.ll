@@ -1,15 +1,23 @@
 ; Whether a conditional jump is taken; the only code that decides this. `JUMP` in `command/command.py` describes the
 ; arguments.
 
-define i1 @onert_jumps(ptr %flag, ptr %reports, i64 %count, i64 %most, ptr %report) nounwind {
+define i1 @onert_jumps(ptr %flag, ptr %reports, i64 %count, i64 %most, ptr %report, ptr %stop) nounwind {
 entry:
   %counted = icmp ne ptr %report, null
   %roundsp = getelementptr i64, ptr %report, i32 1
   %byte = load i8, ptr %flag, align 1
   %unset = icmp eq i8 %byte, 0
-  br i1 %unset, label %leave, label %check
+  br i1 %unset, label %leave, label %set
+set:
+  %stops = icmp ne ptr %stop, null
+  br i1 %stops, label %ask, label %check
+ask:
+  ; Another thread stores this word. An atomic load would need a library on processors of 32 bits.
+  %word = load volatile i64, ptr %stop, align 8
+  %stopped = icmp ne i64 %word, 0
+  br i1 %stopped, label %leave, label %check
 check:
-  %i = phi i64 [ 0, %entry ], [ %next, %test ]
+  %i = phi i64 [ 0, %set ], [ 0, %ask ], [ %next, %test ]
   %all = icmp eq i64 %i, %count
   br i1 %all, label %kept, label %test
 test:

@@ -2,7 +2,7 @@
 ; a jump by the number of commands in its task's first slot. If the second slot is not 0, `onert_jumps` decides it.
 
 %Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
-%Jump = type { i64, ptr, ptr, i64, i64, ptr }
+%Jump = type { i64, ptr, ptr, i64, i64, ptr, ptr }
 %Copied = type { ptr, ptr, i64 }
 
 ; Run the commands on the calling thread only.
@@ -42,7 +42,9 @@ ask:
   %most = load i64, ptr %mostp, align 8
   %reportp = getelementptr %Jump, ptr %task, i32 0, i32 5
   %report = load ptr, ptr %reportp, align 8
-  %jumps = call i1 @onert_jumps(ptr %flag, ptr %reports, i64 %checks, i64 %most, ptr %report)
+  %stopp = getelementptr %Jump, ptr %task, i32 0, i32 6
+  %stop = load ptr, ptr %stopp, align 8
+  %jumps = call i1 @onert_jumps(ptr %flag, ptr %reports, i64 %checks, i64 %most, ptr %report, ptr %stop)
   br i1 %jumps, label %taken, label %following
 taken:
   %there = add i64 %i, %by

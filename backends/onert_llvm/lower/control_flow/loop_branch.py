@@ -80,7 +80,7 @@ class InnerGraphRules(Value):
         tested, round_ = condition.commands(at), body.commands(at)
         round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
         (room,) = lowering.scratch(max(condition.size, body.size))
-        slots: dict[str, Slot] = {"flag": condition.places[op.condition.outputs[0]]}
+        slots: dict[str, Slot] = {"flag": condition.places[op.condition.outputs[0]], "stop": Pointer(Area.STOP)}
         if op.most is not None:
             slots |= {"most": op.most, "report": lowering.check(at, "the loop runs more than {} times")}
         if lowering.reports != reports:
@@ -219,6 +219,8 @@ class InnerGraph:
                 base = self._scratch(room)
             elif pointer.area is Area.REPORT:
                 base = reports
+            elif pointer.area is Area.STOP:
+                return pointer
             else:
                 base = self.places.get(pointer.index) or known.get(pointer.index) or constant(pointer.index)
             return evolve(base, offset=base.offset + pointer.offset)
