@@ -138,7 +138,8 @@ class Stretch(ByIdentity):
     - `following`: the one of these that executes the instructions
     - `shapes`: the shapes, by operand, of inputs, outputs, the operands in their memory, and those that kernels read
       shapes of: for each dimension a register and 0, or -1 and the constant dimension, None if only a run determines it
-    - `capacities`: for inputs and outputs of known shape, the bytes of the largest tensor that will be stored there
+    - `capacities`: for inputs and outputs of known shape, and results that last to the end of a run whose shapes depend
+      on the lengths, the bytes of the largest tensor that will be stored there
     - `used`: called when a frame changes to other lengths, so that the stretch's creator can track its use
     """
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bundle.machines import needs_compiler
+from length_models import opened
 
 import onert
 from onert.compiler.passes.copy_outputs import copy_outputs
@@ -254,6 +255,33 @@ def test_rows_added_before_an_index_out_of_range_are_restored(executor: str, bac
             execution.run([rows, np.int64(places).reshape(2, 1)])
     found = next(iter(execution.run([rows, np.int64([[0], [3]])]).values()))
     assert found.tolist() == [[1, 2], [0, 0], [0, 0], [7, 10]]
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_rows_of_any_number_added_to_a_table_of_any_length_are_restored(executor: str) -> None:
+    """In memory that is input and output at once, as that of a cache: large enough to be used in place."""
+    b, width = Builder(), 4096
+    types = (DType.FLOAT32, (8, width)), (DType.INT64, (2, 1)), (DType.FLOAT32, (2, width))
+    x, places, rows = (b.input(TensorType(*each), name) for each, name in zip(types, ("x", "at", "rows"), strict=True))
+    package = opened(b.model([b.add(ScatterSlices(Combination.ADD), x, places, rows)]))
+    execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
+    for length, count in ((8, 2), (9, 3), (12, 6), (31, 1), (7, 3), (9, 2)):
+        table = np.zeros((length, width), np.float32)
+        given = [table.copy(), np.arange(count)[:, None], np.full((count, width), length, np.float32)]
+        (expected,) = execution.run(given).values()
+        np.testing.assert_array_equal(
+            expected, np.repeat(np.float32([length, 0]), [count, length - count])[:, None] + given[0]
+        )
+        for name, array in zip(("x", "at", "rows"), (table, *given[1:]), strict=True):
+            execution.set_input(name, array)
+        execution.set_output(0, table)
+        execution.execute()
+        np.testing.assert_array_equal(table, expected)
+        given[1][-1] = length
+        with pytest.raises(onert.ExecutionError, match=f"index {length} is outside of dimension 0"):
+            execution.execute()
+        np.testing.assert_array_equal(table, expected)
+    assert execution.program.stretch is not None
 
 
 @needs_compiler

@@ -27,7 +27,7 @@ def stretch(
     routine = template.main
     graph = routine.subgraph
     called = any(operation.op.subgraphs for operation in graph.operations)
-    persistent = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
+    persistent = graph.state or any(operand.variable for operand in graph.operands)
     if called or persistent or not routine.is_on_host or not routine.steps:
         return None
     if any(_is_open(trace, p.offset) for plan in routine.arenas.values() for p in plan.placements.values()):
@@ -50,8 +50,10 @@ def stretch(
     if any(graph.operands[i].is_constant for i in visible) or handles - {DType.STRING}:
         return None
     visible |= dict.fromkeys(i for kernel in kernels for i in kernel.shaped if not graph.operands[i].is_constant)
+    lasting = [i for i in graph.lasting if any(_is_open(trace, d) for d in _dims(graph.operands[i].known.shape))]
+    visible |= dict.fromkeys(lasting)
     types = {i: graph.operands[i].known for i in visible}
-    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ports if _has_room(types[i])}
+    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in (*ports, *lasting) if _has_room(types[i])}
     required = [number for kernel in kernels for number in kernel.wanted]
     required += [d.index for type_ in types.values() for d in _dims(type_.shape) if _is_open(trace, d)]
     try:

@@ -93,16 +93,21 @@ class Frame:
 
     def _make_lasting(self) -> Array:
         """Allocate results that must last to the end of a run; returns an array of the boolean scalars among them."""
-        found = [self._tensors[index] for index in self.routine.subgraph.lasting]
-        flags = [tensor for tensor in found if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
+        found = {index: self._tensors[index] for index in self.routine.subgraph.lasting}
+        flags = [tensor for tensor in found.values() if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
         together: Array = np.zeros(len(flags), np.bool_)
         for at, tensor in enumerate(flags):
             tensor.buffer = together[at : at + 1].reshape(())
-        for tensor in found:
+        for index, tensor in found.items():
             if tensor.buffer is None:
-                memory, nbytes = tensor.memory, tensor_bytes(tensor.memory, tensor.type)
-                tensor.buffer = memory.view(self._allocate(memory, nbytes), 0, tensor.type)
+                self._make_buffer(index)
         return together
+
+    def _make_buffer(self, operand: int) -> None:
+        """Allocate the buffer of a result that must last to the end of a run."""
+        tensor = self._tensors[operand]
+        memory, nbytes = tensor.memory, tensor_bytes(tensor.memory, tensor.type)
+        tensor.buffer = memory.view(self._allocate(memory, nbytes), 0, tensor.type)
 
     def _lay(self, operand: int, array: Array | None) -> None:
         """Set the buffer of a tensor, after that of all tensors that share its memory, in case this is interrupted."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from onert.backend import HOST, Buffer, Routine, Stretch, Stretched, Tensor
 from onert.backend.memory import touched
+from onert.exec.journal import undo
 from onert.ir import Array, Context, ExecutionError, Shape, TensorType
 from onert.ir.shape import static
 
@@ -44,7 +45,8 @@ class Resized(Tensor):
 
 
 class Resizable(Resized):
-    """An input or output with its own memory, large enough for the longest lengths; `is_own` says whether it is used.
+    """A tensor with its own memory, such as an input or output, large enough for the longest lengths; `is_own` says
+    whether it is used.
 
     `view` is that memory as an array of the current shape.
     """
@@ -128,7 +130,7 @@ class StretchedFrame(Frame):
             i: [axis for axis, (register, _) in enumerate(dims) if register >= 0] for i, dims in stretch.shapes.items()
         }
         self.roomy: dict[int, Resizable] = {}
-        """The inputs and outputs with their own memory, by operand."""
+        """What has its own memory, by operand: inputs, outputs and results that last to the end of a run."""
         for i, nbytes in stretch.capacities.items():
             if roots.get(i, i) == i:
                 room = touched(HOST.allocate(nbytes))
@@ -165,6 +167,11 @@ class StretchedFrame(Frame):
                 elif plan is not None and i in plan.placements and opened[i]:
                     self._planned.append((resized, plan.placements[i].offset, read))
         self._has_more = len(stretch.kernels) > 1 or bool(self._within or self._planned or self._unsized)
+        self.undo = undo(routine.subgraph, self.tensors)  # of the tensors that replaced others here
+
+    def _make_buffer(self, operand: int) -> None:
+        if operand not in self._stretch.capacities:
+            super()._make_buffer(operand)
 
     def shape(self, operand: int) -> Shape:
         """The shape of an operand in `Stretch.shapes` for the current lengths; None stands for what only a run
