@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve
 from length_counts import COUNTS
 from length_integers import averaged, bytes_, resized
-from length_pictures import PICTURES
+from length_pictures import ANTIALIASED, PICTURES
 from length_positions import POSITIONS
 
 from onert.ir import DType, Package, Subgraphs, TensorType
@@ -371,6 +371,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
     *PICTURES,
+    ANTIALIASED,
     *POSITIONS,
     *COUNTS,
     ("grid", _grid, lambda n: [(n, 3)]),

@@ -35,8 +35,19 @@ def _planes(scale: float) -> Callable[[], Subgraphs]:
     return made
 
 
-PICTURES: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
+def _antialiased() -> Subgraphs:
+    """An image scaled to a size, in wide filters where it shrinks."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 5, 4)), "x")
+    op = Interpolate(Interpolation.LINEAR, (1, 2), antialias=True)
+    return b.model([b.add(op, x, b.constant([3, 8], dtype=DType.INT64))])
+
+
+Row = tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]
+PICTURES: list[Row] = [
     ("dilated", _dilated, lambda n: [(1, 9, n + 1, 16)]),
     ("larger planes", _planes(1.7), lambda n: [(1, 6, 5, n + 1)]),
     ("smaller planes", _planes(0.3), lambda n: [(1, 6, 5, n + 4)]),
 ]
+ANTIALIASED: Row = ("antialiased", _antialiased, lambda n: [(1, 6, 3 * n + 1, 4)])
+"""Its places are constants for a single size, and computed for many, by other kernels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from onert.ir.ops.reduction.norm import InstanceNorm
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 from onert.ir.ops.vision_audio.fourier import Fourier
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.ops.vision_audio.sampling import DeformConv, RoiAlign
 
@@ -30,6 +32,8 @@ FLOAT, DOUBLE, LONG = DType.FLOAT32, DType.FLOAT64, DType.INT64
 Operand = tuple[DType, Callable[[int], tuple[int, ...]]]
 """The element type of an input, and its shape for a length."""
 
+LINEAR, CUBIC = Interpolation.LINEAR, Interpolation.CUBIC
+_spread = partial(Interpolate, axes=(1, 2), antialias=True)
 SAME = Conv2D(Padding.SAME, 2, 1), np.float64(floats((3, 3, 3, 2))), np.float64(floats((3,)))
 DEFORMED = DeformConv((1, 1), (1, 1), (1, 1, 1, 1))
 TABLE: dict[str, tuple[Op, tuple[Operand | Array, ...]]] = {
@@ -55,6 +59,13 @@ TABLE: dict[str, tuple[Op, tuple[Operand | Array, ...]]] = {
     "averages in double": (Pool2D(Pooling.AVERAGE, 3, 2, Padding.SAME, 2, 1), ((DOUBLE, lambda n: (1, n, 6, 2)),)),
     "largest in double": (Pool2D(Pooling.MAX, 3, 2, Padding.SAME, 2, 1), ((DOUBLE, lambda n: (1, n, 6, 2)),)),
     "places": (PooledPlaces((2, 2), (2, 2), (1, 1), (0, 0, 0, 0)), ((FLOAT, lambda n: (1, 2, n, 6)),)),
+    "smaller pictures": (_spread(LINEAR, scales=(0.4, 0.7)), ((FLOAT, lambda n: (1, 7 * n, n + 3, 2)),)),
+    "pictures of one size": (_spread(CUBIC), ((FLOAT, lambda n: (1, 2 * n, 7 * n, 2)), np.int64([12, 20]))),
+    "integers of one size": (_spread(LINEAR), ((DType.INT32, lambda n: (1, n, 9 * n, 2)), np.int64([9, 9]))),
+    "parts of pictures": (
+        Interpolate(LINEAR, (1, 2), Coordinates.CROP, starts=(0.1, 0.3), ends=(0.7, 1.0)),
+        ((FLOAT, lambda n: (1, 2 * n, 9 * n, 2)), np.int64([7, 4])),
+    ),
     "columns": (FromColumns(), ((FLOAT, lambda n: (n, 8, 9)), np.int64([4, 4]), np.int64([2, 2]))),
 }
 
@@ -105,9 +116,10 @@ def test_a_few_recipes_serve_instance_normalisation_of_many_sizes(monkeypatch: p
     assert len(compiled) < 10
 
 
-@pytest.mark.parametrize(
-    "name", ["signals", "half of their frequencies", "sound", "regions", "moved taps", "warped", "places"]
-)
+FEW = ("signals", "half of their frequencies", "sound", "regions", "moved taps", "warped", "places")
+
+
+@pytest.mark.parametrize("name", [*FEW, "smaller pictures", "parts of pictures"])
 def test_a_few_recipes_serve_a_decomposed_operation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     op, operands = TABLE[name]
     compiled = compilations(monkeypatch)

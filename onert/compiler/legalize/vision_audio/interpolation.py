@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -11,12 +12,13 @@ from attrs import evolve, frozen
 
 from onert.compiler.legalize.decomposition import Decomposition, moves
 from onert.compiler.legalize.draft import Draft
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.shape import static
+from onert.ir.symbolic.functions import of_lengths
 from onert.ir.symbolic.sizes import are_same
 from onert.ir.symbolic.trace import decided, hint, is_symbolic
 from onert.ir.value import Value
@@ -64,21 +66,42 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
     A Select fills in the positions outside the cropped region.
     """
     op, x, dtype = _resolved(op, types), operands[0], types.input(0).dtype
-    axes = [(at, axis, int(before), int(after)) for at, axis, before, after in _sized(op, types)]  # for these lengths
+    sized = _sized(op, types)
+    if op.antialias and all(_grows(op, at, before, after) for at, _, before, after in sized):
+        plain = evolve(op, antialias=False)  # only the filters of axes that shrink are wider
+        return [d.add(plain, x, d.integers(*(after for *_, after in sized)))]
+    is_open = any(is_symbolic(before) or is_symbolic(after) for *_, before, after in sized)
+    if is_open and op.interpolation is not Interpolation.NEAREST and not _may_leave(op):
+        return [_weighted(d, op, x, sized)]
+    axes = [(at, axis, int(before), int(after)) for at, axis, before, after in sized]  # for these lengths
     if op.interpolation is Interpolation.NEAREST:
         places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
         for axis, indices in places.items():
             x = d.moved(Gather(axis), x, d.constant(indices.astype(np.int32)))
         return [_extrapolated(d, op, types, x, axes)]
-    shares = {axis: op.weights(at, before, after) for at, axis, before, after in axes}
-    image = _weighted_image(d, x, types, shares) if dtype is DType.FLOAT32 else None
-    if image is None:
-        x = d.cast(x, DType.FLOAT32 if dtype is DType.FLOAT32 else DType.FLOAT64)
-        for axis, weights in shares.items():
-            x = _weighted_sums(d, x, axis, weights.astype(d.dtype(x).numpy))
-        if dtype.is_integer:
-            x = d.clamped(x, *map(float, dtype.limits))
-    return [_extrapolated(d, op, types, d.cast(x if image is None else image, dtype), axes)]
+    image = _weighted_image(d, x, types, op, axes) if dtype is DType.FLOAT32 else None
+    return [_extrapolated(d, op, types, _weighted(d, op, x, axes) if image is None else image, axes)]
+
+
+def _grows(op: Interpolate, at: int, before: int, after: int) -> bool:
+    """Whether an axis does not shrink."""
+    return after >= before if op.scales is None else op.scales[at] >= 1
+
+
+def _may_leave(op: Interpolate) -> bool:
+    """Whether a position may be outside the operand."""
+    return op.coordinates is Coordinates.CROP and not all(0 <= end <= 1 for end in (*op.starts, *op.ends))
+
+
+def _weighted(d: Draft, op: Interpolate, x: int, axes: Sequence[tuple[int, int, int, int]]) -> int:
+    """The weighted sums along each axis."""
+    dtype = d.dtype(x)
+    x = d.cast(x, DType.FLOAT32 if dtype is DType.FLOAT32 else DType.FLOAT64)
+    for at, axis, before, after in axes:
+        x = _weighted_sums(d, op, x, at, axis, before, after)
+    if dtype.is_integer:
+        x = d.clamped(x, *map(float, dtype.limits))
+    return d.cast(x, dtype)
 
 
 def _extrapolated(
@@ -208,16 +231,19 @@ def _nearest_image(d: Draft, op: Interpolate, types: CallTypes, operands: Sequen
     return [d.reshaped(d.moved(resized, image, d.integers(result[first], result_width)), *result)]
 
 
-def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]) -> int | None:
-    if not _is_image(types, list(shares)):
+def _weighted_image(
+    d: Draft, x: int, types: CallTypes, op: Interpolate, axes: Sequence[tuple[int, int, int, int]]
+) -> int | None:
+    if not _is_image(types, op.axes):
         return None
+    shares = {axis: op.weights(at, before, after) for at, axis, before, after in axes}
     before, after = (list(map(int, static(type_.shape))) for type_ in (types.input(0), types.output))
     for mode in _MODES[:3]:
-        op = ResizeBilinear(*mode)
-        found = {axis: _bilinear_weights(op, after[axis], before[axis]) for axis in (1, 2)}
+        image = ResizeBilinear(*mode)
+        found = {axis: _bilinear_weights(image, after[axis], before[axis]) for axis in (1, 2)}
         expected = {axis: shares.get(axis, np.eye(before[axis])) for axis in (1, 2)}
         if all(np.abs(found[axis] - expected[axis]).max() <= _CLOSE for axis in (1, 2)):
-            return d.add(op, x, _size(d, types))
+            return d.add(image, x, _size(d, types))
     return None
 
 
@@ -230,28 +256,73 @@ def _bilinear_weights(op: ResizeBilinear, count: int, inputs: int) -> Array:
     return out
 
 
-def _weighted_sums(d: Draft, x: int, axis: int, shares: Array) -> int:
-    """The sums of elements along an axis, weighted by `shares` [after, before]."""
-    shape = d.shape(x)
+def _weighted_sums(d: Draft, op: Interpolate, x: int, at: int, axis: int, before: int, after: int) -> int:
+    """The weighted sums of elements along an axis, which is the operation's axis number `at`."""
+    shape, dtype = d.shape(x), d.dtype(x)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    after, before = shares.shape
     result = (*shape[:axis], after, *shape[axis + 1 :])
     if before <= _DENSE:
-        weights = d.constant(shares)
-        if inner == 1 and shares.dtype == np.float32:
+        weights = d.per_length(TensorType(dtype, (after, before)), partial(_weights, op, at, dtype), before, after)
+        if inner == 1 and dtype is DType.FLOAT32:
             return d.reshaped(d.rows_times(d.reshaped(x, outer, before), weights, None), *result)
         return d.reshaped(d.add(BatchMatMul(), weights, d.reshaped(x, outer, before, inner)), *result)
-    count = int((shares != 0).sum(axis=1).max())
-    taps = np.sort(np.argsort(shares == 0, axis=1, kind="stable")[:, :count], axis=1)
-    each = np.take_along_axis(shares, taps, 1)
     total: int | None = None
-    for i in range(count):
-        elements = d.moved(Gather(axis), x, d.constant(taps[:, i].astype(np.int32)))
-        column = d.constant(each[:, i].reshape(after, *(1,) * (len(shape) - 1 - axis)))
-        part = d.product(elements, column)
+    around = (after, *(1,) * (len(shape) - 1 - axis))
+    count = _Count(op, at, is_symbolic(before) or is_symbolic(after))
+    for tap in range(decided(count, before, after)):
+        places = d.per_length(TensorType(DType.INT32, (after,)), partial(_places, op, at, tap), before, after)
+        shares = d.per_length(TensorType(dtype, (after,)), partial(_shares, op, at, tap, dtype), before, after)
+        part = d.product(d.moved(Gather(axis), x, places), d.reshaped(shares, *around))
         total = part if total is None else d.sum(total, part)
     assert total is not None
     return total
+
+
+@of_lengths
+def _weights(op: Interpolate, at: int, dtype: DType, before: int, after: int) -> Array:
+    """The weight of each input in each output along an axis."""
+    return op.weights(at, before, after).astype(dtype.numpy)
+
+
+@lru_cache(maxsize=4)
+def _taps(op: Interpolate, at: int, before: int, after: int) -> tuple[Array, Array]:
+    """The inputs that contribute to each output along an axis, in order, and their weights; both [taps, after]."""
+    weights = op.weights(at, before, after)
+    count = int((weights != 0).sum(axis=1).max())
+    taps = np.sort(np.argsort(weights == 0, axis=1, kind="stable")[:, :count], axis=1)
+    return taps.T, np.take_along_axis(weights, taps, 1).T
+
+
+@frozen
+class _Count(Value):
+    """A function of the lengths before and after: how many inputs contribute to an output along an axis, at most.
+
+    For many lengths it is rounded up to one of 2, 3, 4, 6, 8, 12 ..., so that few lengths differ: inputs without weight
+    are added.
+    """
+
+    op: Interpolate
+    at: int
+    is_rounded: bool
+
+    def __call__(self, before: int, after: int) -> int:
+        count = len(_taps(self.op, self.at, before, after)[0])
+        step = 1 << max(0, (count - 1).bit_length() - 2) if self.is_rounded else 1
+        return -(-count // step) * step
+
+
+@of_lengths
+def _places(op: Interpolate, at: int, tap: int, before: int, after: int) -> Array:
+    places, _ = _taps(op, at, before, after)
+    found: Array = places[min(tap, len(places) - 1)]
+    return found.astype(np.int32)
+
+
+@of_lengths
+def _shares(op: Interpolate, at: int, tap: int, dtype: DType, before: int, after: int) -> Array:
+    _, shares = _taps(op, at, before, after)
+    found: Array = shares[tap] if tap < len(shares) else np.zeros(after)
+    return found.astype(dtype.numpy)
 
 
 def _why_not_real(op: ResizeBilinear, types: CallTypes) -> str | None:
