@@ -49,10 +49,13 @@ for depthwise ones, summing the zeros between elements is faster than interleavi
 def _conv(node: Node) -> int:
     d, x, weight = node.draft, node.input(0), node.input(1)
     rank = convolution_rank(d, x, weight)
-    kernel = d.type(weight).shape[2:]
-    if None in kernel:
-        raise ModelError(f"the filter is {d.type(weight)}, expected a known window")
-    found = windows(node, tuple(k or 0 for k in kernel), d.type(x).shape[2:])
+    kernel, given = d.type(weight).shape[2:], node.integers("kernel_shape")
+    if given is not None and len(given) == len(kernel):
+        kernel = tuple(g if k is None else k for k, g in zip(kernel, given, strict=True))
+    if None in kernel and node.text("auto_pad", "NOTSET").startswith("SAME"):
+        raise ModelError(f"the filter is {d.type(weight)}, expected a known window because its size determines padding")
+    # Explicit margins depend on no size: 1 stands for one that only the filter has.
+    found = windows(node, tuple(1 if k is None else k for k in kernel), d.type(x).shape[2:])
     return convolve(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
 
 
