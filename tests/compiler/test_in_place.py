@@ -278,7 +278,7 @@ def test_rows_of_any_number_added_to_a_table_of_any_length_are_restored(executor
         execution.execute()
         np.testing.assert_array_equal(table, expected)
         given[1][-1] = length
-        with pytest.raises(onert.ExecutionError, match=f"index {length} is outside of dimension 0"):
+        with pytest.raises(onert.ExecutionError, match=rf"index {length} is outside of dimension 0( of {length})?$"):
             execution.execute()
         np.testing.assert_array_equal(table, expected)
     assert execution.program.stretch is not None

@@ -12,7 +12,10 @@ from length_models import opened, weights
 from length_positions import MIXED_USES
 
 import onert
-from onert.ir import Subgraphs
+from onert.ir import DType, ExecutionError, Op, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.element_indices import GatherElements
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
 
 
 def _given(shapes: list[tuple[int, ...]]) -> dict[str, Any]:
@@ -40,3 +43,17 @@ def test_a_new_length_needs_no_program_of_its_own(
         assert [info.shape for info in execution.outputs] == [info.shape for info in alone.outputs]
         for name, array in expected.items():
             np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize(("op", "index"), [(Gather(0, 0), (2,)), (GatherNd(), (2, 1)), (GatherElements(0), (2, 4))])
+def test_an_error_names_no_other_length_s_size(op: Op, index: tuple[int, ...]) -> None:
+    b = Builder()
+    x, i = b.input(TensorType(DType.FLOAT32, (None, 4)), "x"), b.input(TensorType(DType.INT64, index), "i")
+    package = opened(Subgraphs((b.subgraph([b.add(op, x, i)]),)))
+    execution = onert.Execution(onert.compile(package))
+    for n in (3, 5, 7, 9):
+        table = np.zeros((n, 4), np.float32)
+        execution.run([table, np.zeros(index, np.int64)])
+        with pytest.raises(ExecutionError, match=rf"index {n} is outside of dimension 0( of {n})?$"):
+            execution.run([table, np.full(index, n)])
+    assert execution.program.stretch is not None

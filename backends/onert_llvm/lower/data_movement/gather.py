@@ -13,7 +13,7 @@ from attrs import frozen
 from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
-from onert.ir.ops.data_movement.part_update import broken_rule
+from onert.ir.ops.data_movement.part_update import broken_rule, with_size
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
@@ -190,7 +190,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if not batch and _by_runs(lowering, at, (source, indices), (outer, x[axis], inner)):
         return
     slices = _Slices(outer, group, x[axis] * inner, math.prod(index[batch:]), inner, ((x[axis], inner),))
-    what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
+    what = with_size(f"dimension {axis}" if isinstance(op, Gather) else "the table's rows", x[axis])
     _emit_checked(lowering, at, slices, source, indices, what)
 
 
@@ -252,7 +252,7 @@ def lower_elements(lowering: Lowering, operations: Sequence[int]) -> None:
     unit, width, rows = lowering.type(source).dtype.itemsize, math.prod(x[axis + 1 :]), math.prod(index[: axis + 1])
     known = _all_inside(lowering, indices, (x[axis],))
     slots: dict[str, Slot] = {
-        "report": 0 if known else lowering.check(at, f"index {{}} is outside of dimension {axis} of {x[axis]}"),
+        "report": 0 if known else lowering.check(at, broken_rule(1, axis, x[axis])),
         "width": width,
         "rows": index[axis],
         "x_outer": x[axis] * width * unit,
@@ -269,7 +269,7 @@ def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: boo
     depth = index[-1]
     axes = tuple((x[i], math.prod(x[i + 1 :])) for i in range(depth))
     slices = _Slices(1, 1, 0, math.prod(index[:-1]), math.prod(x[depth:]), axes)
-    what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
+    what = " and ".join(with_size(f"dimension {i}", n) for i, n in enumerate(x[:depth]))
     _emit_checked(lowering, at, slices, source, indices, what, skip)
 
 

@@ -11,7 +11,9 @@ from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.gather import ScatterNd
+from onert.ir.ops.data_movement.part_update import with_size
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.data_movement.scatter import Join, Scatter
@@ -138,9 +140,14 @@ def _emit(
     count, width = math.prod(lowering.shape(indices)) // max(depth, 1), math.prod(shape[depth:])
     if not depth:
         count = math.prod(lowering.shape(rows)) // width
-    what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(shape[:depth]))
+    what = " and ".join(with_size(f"dimension {i}", n) for i, n in enumerate(shape[:depth]))
     segments = isinstance(lowering.operation(at).op, UnsortedSegment)
-    rule = f"segment {{}} is named, there are {shape[0]}" if segments else f"index {{}} is outside of {what}"
+    if segments:
+        rule = (
+            "segment {} is beyond the last" if is_symbolic(shape[0]) else f"segment {{}} is named, there are {shape[0]}"
+        )
+    else:
+        rule = f"index {{}} is outside of {what}"
     slots: dict[str, Slot] = {
         "report": lowering.check(at, rule),
         "count": count,

@@ -14,6 +14,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.types import TensorType
 
 Region = tuple[slice, ...]
@@ -47,8 +48,13 @@ def region(x: Sequence[int], update: Sequence[int], starts: Sequence[Array], cla
 def broken_rule(part: int, axis: int, size: int) -> str:
     """What errors say, with `{}` for the start, about a part that does not fit into a dimension."""
     if part == 1:
-        return f"index {{}} is outside of dimension {axis} of {size}"
-    return f"{part} entries from {{}} on are not within dimension {axis} of {size}"
+        return f"index {{}} is outside of {with_size(f'dimension {axis}', size)}"
+    return f"{part} entries from {{}} on are not within {with_size(f'dimension {axis}', size)}"
+
+
+def with_size(what: str, size: int) -> str:
+    """What errors call something of a size, which they leave out if lengths determine it: one text serves all."""
+    return what if is_symbolic(size) else f"{what} of {size}"
 
 
 @frozen
