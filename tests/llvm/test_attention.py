@@ -62,6 +62,7 @@ SHAPES = {
     "rows of less than a register": ((2, 7, 3), (2, 300, 3), (2, 300, 5), None, 0.3),
     "groups of registers": ((3, 72), (49, 72), (49, 144), None, None),
     "as many tiles": ((2, 200, 16), (2, 400, 16), (2, 400, 16), None, None),
+    "a key behind a block": ((1, 30, 24), (1, 65, 24), (1, 65, 20), None, 0.5),
     "a mask for each": ((2, 2, 8, 16), (2, 2, 20, 16), (2, 2, 20, 16), (2, 2, 1, 20), None),
 }
 

@@ -153,11 +153,19 @@ def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
 
 
 def exp(k: Kernel, x: Val, *, negative: bool = False) -> Val:
-    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range. `negative`: no `x` is above 0."""
-    least, most = _EXPONENTIALS[x.type.width].ends
+    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range.
+
+    `negative`: no `x` is above 0, and powers that would be subnormal may be 0.
+    """
+    how = _EXPONENTIALS[x.type.width]
+    least, most = how.ends
+    at_once = k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32
+    if negative and not at_once:
+        p, _, n = _reduced(k, x, (None, None))
+        return (x < how.near[0]).select(0.0, scaled(p + 1.0, n))
     p, whole, n = _reduced(k, x, (least, None if negative else most))
     p = p + 1.0
-    if k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32:
+    if at_once:
         return _scaled_at_once(p, whole)
     half = n >> 1
     return p * power_of_two(half) * power_of_two(n - half)
@@ -170,11 +178,12 @@ def expm1(k: Kernel, x: Val) -> Val:
     return k.fma(p, scale, scale - 1.0)
 
 
-def _reduced(k: Kernel, x: Val, ends: tuple[float, float | None]) -> tuple[Val, Val, Val]:
+def _reduced(k: Kernel, x: Val, ends: tuple[float | None, float | None]) -> tuple[Val, Val, Val]:
     """`exp(r) - 1`, where `r` is `x` within `ends` less the nearest multiple of log(2), and that multiple as float and
     integer."""
     how, (least, most) = _EXPONENTIALS[x.type.width], ends
-    x = x.like(least).max(x if most is None else x.like(most).min(x))
+    x = x if most is None else x.like(most).min(x)
+    x = x if least is None else x.like(least).max(x)
     shifted, (high, low) = k.fma(x, x.like(1.4426950408889634), x.like(how.round)), how.parts
     whole = shifted - how.round
     r = k.fma(whole, x.like(-low), k.fma(whole, x.like(-high), x))
@@ -351,6 +360,11 @@ def power_of_two(n: Val) -> Val:
     """2 to the power of an integer in the normal range of exponents, as a float of the same width."""
     bias, digits, element = (1023, 52, F64) if n.type.width == 64 else (127, 23, F32)
     return ((n + bias) << digits).bits(vec(element, n.lanes))
+
+
+def scaled(x: Val, n: Val) -> Val:
+    """`x` times 2 to the power of an integer, where `x` and the result are normal numbers."""
+    return (bits_of(x) + (n << (52 if n.type.width == 64 else 23))).bits(x.type)
 
 
 def signed_as(size: Val, x: Val) -> Val:

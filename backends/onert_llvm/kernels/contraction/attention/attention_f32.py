@@ -37,9 +37,27 @@ class Mask(Enum):
     """By bytes that are 0 for keys that a row sees."""
 
 
+_BLOCK = 64
+"""The fewest keys of a block: for each block the sums of all rows are read, rescaled and written."""
+
+
+_SHARED = 24
+"""From this many rows that read them on, copying a block of values pays."""
+
+
 def registers_of_keys(isa: Isa) -> int:
-    """Registers of keys that are processed together."""
+    """Registers of keys that are multiplied together."""
     return 4 if isa.registers >= 32 else 2
+
+
+def keys_of_block(isa: Isa) -> int:
+    """Keys whose exponentials are computed before the values weighted by them are added to the sums of a row."""
+    return max(registers_of_keys(isa) * isa.f32, _BLOCK)
+
+
+def stores_scores(isa: Isa) -> bool:
+    """Whether the scores of a block are stored, because they need more registers than are multiplied together."""
+    return keys_of_block(isa) > registers_of_keys(isa) * isa.f32
 
 
 @frozen
@@ -50,8 +68,8 @@ class AttentionF32(Value):
     its part of A, K, V, C and of each mask begins, in elements. Masks apply to the scores in turn; row r of scores gets
     row `r % mask0_rows` of the first, whose rows are `mask0_row` elements apart. Keys that a mask with `skips` hides
     from all rows of a tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
-    `MOST_ROWS`, of one batch; there are `per_batch` in each. If at most half of a block of keys is left, they are
-    processed one register at a time; this may happen only with `rest`.
+    `MOST_ROWS`, of one batch; there are `per_batch` in each. If scores are not stored, and at most half of a block of
+    keys is left, they are processed one register at a time; this may happen only with `rest`.
     """
 
     rows: int
@@ -81,11 +99,15 @@ class AttentionF32(Value):
 
 
 class _Rooms:
-    """Stack memory: a transposed block of keys, the exponentials of some rows, and each row's maximum and sums."""
+    """Stack memory: a transposed block of keys, the exponentials of some rows, and each row's maximum and sums; and a
+    block of values if scores are stored.
+    """
 
     def __init__(self, k: Kernel, how: AttentionF32) -> None:
-        self.chunk = registers_of_keys(k.isa) * k.isa.f32
+        self.chunk = keys_of_block(k.isa)
         self.panel = k.view(k.scratch(F32, how.size * self.chunk), F32, self.chunk, 1)
+        whole = stores_scores(k.isa)
+        self.values = k.view(k.scratch(F32, how.value * self.chunk), F32, how.value, 1) if whole else None
         self.rows = SoftmaxRows(k, how.rows, self.chunk, MOST_ROWS)
 
 
@@ -114,8 +136,10 @@ class _Tile:
         low, high = self._seen()
         self.low = low
         self._begin()
-        rest = high % chunk
-        whole = (rest > chunk // 2).select(high, high - rest)
+        whole = high
+        if self.how.rest:
+            rest = high % chunk
+            whole = (rest > chunk // 2).select(high, high - rest)
         with k.loop(whole, low, step=chunk) as key:
             self._keys(key, high, chunk // k.isa.f32)
         if self.how.rest:
@@ -127,12 +151,22 @@ class _Tile:
         """Update the state of all rows with a block of as many registers of keys."""
         last = self.task.i64("keys") - 1
         transpose_keys(self.k, self.keys, self.rooms.panel, self.how.size, registers * self.k.isa.f32, key, last)
+        if self.rooms.values is not None:
+            with self.k.when(self.count >= _SHARED):
+                self._copy_values(self.rooms.values, key, end)
         if self.how.rows == 1:
             with self.k.loop(self.count, nonempty=True) as row:
                 self._block(row, 1, key, end, registers)
             return
         for row, count in self.k.pieces(self.count, self.how.rows):
             self._block(row, count, key, end, registers)
+
+    def _copy_values(self, room: View, key: Val, end: Val) -> None:
+        """Bring a block of values together: lines that are far apart may share a few sets of the first-level cache."""
+        k, lanes = self.k, self.k.isa.f32
+        with k.loop((end - key).min(self.rooms.chunk), nonempty=True) as at:
+            for column, _, mask in groups(k, self.how.value, 1):
+                room[at, column].store(self.values[key + at, column].load(lanes, mask), mask)
 
     def _mask_row(self, at: int, row: Val) -> View:
         return self.masks[at][(self.first + row) % self.task.i64(f"mask{at}_rows")]
@@ -189,6 +223,9 @@ class _Tile:
     def _block(self, row: Val, count: int, key: Val, end: Val, vectors: int) -> None:
         """Compute the scores of `count` rows for a block of keys, and update the rows' state."""
         k, task, lanes, rooms = self.k, self.task, self.k.isa.f32, self.rooms
+        if stores_scores(k.isa):
+            self._stored_block(row, count, key, (end - key).min(rooms.chunk))
+            return
         acc = accumulators(k, [k.zeros(F32, lanes)] * vectors, count)
         multiply_add(k, acc, [self.queries[row + i] for i in range(count)], rooms.panel, k.index(self.how.size))
         inside = [k.mask(lanes, end - key - j * lanes) for j in range(vectors)]
@@ -200,10 +237,26 @@ class _Tile:
             corrections.append(rooms.rows.add(row + i, i, scores))
         self._weighted(row, count, corrections, key, (end - key).min(vectors * lanes))
 
+    def _stored_block(self, row: Val, count: int, key: Val, keys: Val) -> None:
+        """The same for `keys` keys, with a pass over stored scores for maxima and another for exponentials."""
+        k, lanes, rooms, together = self.k, self.k.isa.f32, self.rooms, registers_of_keys(self.k.isa)
+        scale = self.task.f32("scale").splat(lanes)
+        with k.loop(keys, step=together * lanes, nonempty=True) as at:
+            acc = accumulators(k, [k.zeros(F32, lanes)] * together, count)
+            panel = k.view(rooms.panel[0, at].address, F32, rooms.chunk, 1)
+            multiply_add(k, acc, [self.queries[row + i] for i in range(count)], panel, k.index(self.how.size))
+            inside = [k.mask(lanes, keys - at - j * lanes) for j in range(together)]
+            for i, sums in enumerate(acc):
+                scores = self._masked([x.get() * scale for x in sums], row + i, key + at, inside)
+                for j, (m, x) in enumerate(zip(inside, scores, strict=True)):
+                    rooms.rows.powers[i, at + j * lanes].store(m.select(x, float("-inf")))
+        corrections = rooms.rows.add_stored(row, count, keys, together)
+        self._weighted(row, count, corrections, key, keys)
+
     def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
         """Add the values times the exponentials to the rows of results."""
-        k, lanes = self.k, self.k.isa.f32
-        powers = [self.rooms.rows.powers[k.index(i)] for i in range(count)]
+        k, lanes, rooms = self.k, self.k.isa.f32, self.rooms
+        powers = [rooms.rows.powers[k.index(i)] for i in range(count)]
         for column, wide, rest in groups(k, self.how.value, registers_of_keys(k.isa)):
             places = [self.out[row + i, column] for i in range(count)]
             masks = [*[None] * (wide - 1), rest]
@@ -212,7 +265,12 @@ class _Tile:
                 for place, correction, sums in zip(places, corrections, acc, strict=True):
                     for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):
                         x.set(place.after(j * lanes).load(lanes, mask) * correction)
-            panel = k.view(self.values[key, column].address, F32, self.task.i64("v_row"), 1)
+            start, apart = self.values[key, column].address, self.task.i64("v_row")
+            if rooms.values is not None:
+                near = self.count >= _SHARED
+                start = near.select(rooms.values[0, column].address, start)
+                apart = near.select(k.index(self.how.value), apart)
+            panel = k.view(start, F32, apart, 1)
             multiply_add(k, acc, powers, panel, keys, mask=rest)
             for place, sums in zip(places, acc, strict=True):
                 for j, (x, mask) in enumerate(zip(sums, masks, strict=True)):

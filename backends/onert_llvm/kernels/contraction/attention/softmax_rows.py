@@ -25,6 +25,7 @@ class SoftmaxRows:
         self.powers = k.view(k.scratch(F32, together * chunk), F32, chunk, 1)
         self.tops = k.view(k.scratch(F32, rows), F32, 1)
         self.sums = k.view(k.scratch(F32, rows * lanes), F32, lanes)
+        self.factors = k.view(k.scratch(F32, -(-together // lanes) * lanes), F32, 1)
 
     def begin(self, row: Val, sink: Val | None = None) -> None:
         """Start a row, with a score that has no value if there is a `sink`."""
@@ -51,6 +52,35 @@ class SoftmaxRows:
             total = total + power
         self.sums[row].store(total)
         return correction
+
+    def add_stored(self, row: Val, count: int, scores: Val, together: int) -> list[Val]:
+        """The same for `count` rows from `row` on, whose `scores` are in place of the exponentials, in registers of
+        which so many `together` are processed; returns the factors."""
+        k, lanes = self.k, self.k.isa.f32
+        with k.loop(count, nonempty=True) as number:
+            own = self.powers[number]
+            greatest = k.var(own[0].load(lanes))
+            with k.loop(scores, step=together * lanes, nonempty=True) as at:
+                for j in range(together):
+                    greatest.set(own[at + j * lanes].load(lanes).max(greatest.get()))
+            before = self.tops[row + number].load()
+            top = greatest.get().over_lanes(Val.max).max(before)
+            self.tops[row + number].store(top)
+            self.factors[number].store(before - top.max(_LOWEST))
+        for j in range(0, count, lanes):  # of all rows at once: one has to wait for a long chain of operations
+            place = self.factors[j]
+            place.store(exp(k, place.load(lanes), negative=True))
+        with k.loop(count, nonempty=True) as number:
+            own, top = self.powers[number], self.tops[row + number].load().max(_LOWEST).splat(lanes)
+            total = k.var(self.sums[row + number].load(lanes) * self.factors[number].load().splat(lanes))
+            with k.loop(scores, step=together * lanes, nonempty=True) as at:
+                for j in range(together):
+                    place = own[at + j * lanes]
+                    power = exp(k, place.load(lanes) - top, negative=True)
+                    place.store(power)
+                    total.set(total.get() + power)
+            self.sums[row + number].store(total.get())
+        return [self.factors[i].load().splat(lanes) for i in range(count)]
 
     def divide(self, row: Val, out: View, count: int) -> None:
         """Divide a row of weighted values by its sum; if all scores are negative infinity, the results are NaN."""

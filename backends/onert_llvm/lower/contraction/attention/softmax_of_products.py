@@ -24,7 +24,8 @@ from onert_llvm.kernels.contraction.attention.attention_f32 import (
     MOST_ROWS,
     AttentionF32,
     Mask,
-    registers_of_keys,
+    keys_of_block,
+    stores_scores,
 )
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import strided_offsets
@@ -300,8 +301,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= {f"mask{i}": lowering.operand(each.operand), f"mask{i}_rows": shape[-2], f"mask{i}_row": count}
         if each.kind is not Mask.ADDED:
             slots[f"hidden{i}"] = each.hidden
-    block = registers_of_keys(lowering.isa) * lowering.isa.f32
-    rest = is_symbolic(count) or 0 < count % block <= block // 2
+    block, stored = keys_of_block(lowering.isa), stores_scores(lowering.isa)
+    rest = not stored and (is_symbolic(count) or 0 < count % block <= block // 2)
     kinds = tuple(mask.kind for mask in parts.masks)
     algorithm = AttentionF32(rows, int(size), int(value), rest, kinds, skips)
     flops = 2 * total * m * count * (size + value)
