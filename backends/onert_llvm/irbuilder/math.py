@@ -157,37 +157,52 @@ def exp(k: Kernel, x: Val, *, negative: bool = False) -> Val:
 
     `negative`: no `x` is above 0, and powers that would be subnormal may be 0.
     """
-    how = _EXPONENTIALS[x.type.width]
+    how, at_once = _EXPONENTIALS[x.type.width], _scales_at_once(k, x)
     least, most = how.ends
-    at_once = k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32
     if negative and not at_once:
-        p, _, n = _reduced(k, x, (None, None))
-        return (x < how.near[0]).select(0.0, scaled(p + 1.0, n))
-    p, whole, n = _reduced(k, x, (least, None if negative else most))
+        p, _, power = _reduced(k, x, (None, None))
+        scale = _scale(power)
+        return (x < how.near[0]).select(0.0, k.fma(p, scale, scale))  # rounds p + 1; NaN stays
+    p, whole, power = _reduced(k, x, (least, None if negative else most))
     p = p + 1.0
     if at_once:
         return _scaled_at_once(p, whole)
+    n = power - bits_of(x.like(how.round))
     half = n >> 1
     return p * power_of_two(half) * power_of_two(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
     """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88), in float64 in [-700, 709)."""
-    p, _, n = _reduced(k, x, _EXPONENTIALS[x.type.width].near)
-    scale = power_of_two(n)
+    p, _, power = _reduced(k, x, _EXPONENTIALS[x.type.width].near)
+    scale = _scale(power)
     return k.fma(p, scale, scale - 1.0)
 
 
 def _reduced(k: Kernel, x: Val, ends: tuple[float | None, float | None]) -> tuple[Val, Val, Val]:
     """`exp(r) - 1`, where `r` is `x` within `ends` less the nearest multiple of log(2), and that multiple as float and
-    integer."""
+    as the lowest bits of an integer, which begins with bits of the number whose addition rounds.
+    """
     how, (least, most) = _EXPONENTIALS[x.type.width], ends
     x = x if most is None else x.like(most).min(x)
     x = x if least is None else x.like(least).max(x)
     shifted, (high, low) = k.fma(x, x.like(1.4426950408889634), x.like(how.round)), how.parts
     whole = shifted - how.round
     r = k.fma(whole, x.like(-low), k.fma(whole, x.like(-high), x))
-    return k.fma(polynomial(k, r, how.series) * r, r, r), whole, bits_of(shifted) - bits_of(x.like(how.round))
+    return k.fma(polynomial(k, r, how.series) * r, r, r), whole, bits_of(shifted)
+
+
+def _scale(power: Val) -> Val:
+    """2 to the power of the lowest bits of an integer, in the normal range of exponents or the next, which is infinity;
+    its first bits are shifted out.
+    """
+    bias, digits, element = (1023, 52, F64) if power.type.width == 64 else (127, 23, F32)
+    return ((power << digits) + (bias << digits)).bits(vec(element, power.lanes))
+
+
+def _scales_at_once(k: Kernel, x: Val) -> bool:
+    """Whether one instruction multiplies by powers of 2 of any size."""
+    return k.isa.vector_bytes == 64 and x.lanes == 16 and x.type.width == 32
 
 
 def _scaled_at_once(p: Val, whole: Val) -> Val:
@@ -320,8 +335,13 @@ def tanh(k: Kernel, x: Val) -> Val:
 
 
 def logistic(k: Kernel, x: Val) -> Val:
-    """`1 / (1 + exp(-x))`, within 4 ulp."""
-    return x.like(1.0) / (exp(k, -x) + 1.0)
+    """`1 / (1 + exp(-x))`, within 4 ulp; results that would be subnormal may be 0."""
+    one = x.like(1.0)
+    if _scales_at_once(k, x):
+        return one / (exp(k, -x) + 1.0)
+    how = _EXPONENTIALS[x.type.width]
+    p, _, power = _reduced(k, -x, (how.near[0], how.ends[1]))  # the highest power is infinity
+    return one / k.fma(p + 1.0, _scale(power), one)
 
 
 def erf(k: Kernel, x: Val) -> Val:
@@ -347,8 +367,7 @@ def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
     """
     shifted = x + _ROUND
     r = x - (shifted - _ROUND)
-    scale = ((bits_of(shifted) << 23) + (127 << 23)).bits(x.type)  # shifts _ROUND's own bits out
-    return short_polynomial(k, r, _EXP2) * r, scale
+    return short_polynomial(k, r, _EXP2) * r, _scale(bits_of(shifted))
 
 
 def bits_of(x: Val) -> Val:
@@ -360,11 +379,6 @@ def power_of_two(n: Val) -> Val:
     """2 to the power of an integer in the normal range of exponents, as a float of the same width."""
     bias, digits, element = (1023, 52, F64) if n.type.width == 64 else (127, 23, F32)
     return ((n + bias) << digits).bits(vec(element, n.lanes))
-
-
-def scaled(x: Val, n: Val) -> Val:
-    """`x` times 2 to the power of an integer, where `x` and the result are normal numbers."""
-    return (bits_of(x) + (n << (52 if n.type.width == 64 else 23))).bits(x.type)
 
 
 def signed_as(size: Val, x: Val) -> Val:
