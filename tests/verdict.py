@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from cases.case import Case
 
-from onert.ir import Array, Context, ExecutionError, evaluate, infer
-
-
-class Alone:
-    """The state of an execution without subgraphs."""
-
-    def __init__(self) -> None:
-        self.state: dict[Any, Any] = {}
-        self.max_iterations: int | None = None
-        self.stop = None
-
-    def spend(self, work: int) -> None:
-        """No bound."""
-
-    def hold(self, nbytes: int, beside: int = 0) -> None:
-        """No bound."""
-
-    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        raise ExecutionError(f"there is no subgraph {subgraph}")
+from onert.ir import Array, Context, evaluate, infer
 
 
 def check_case(case: Case, context: Context | None = None) -> tuple[Array, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from onert.ir import Array
+from onert.ir import Array, ExecutionError
 from onert.ir.value import Value
 
 
@@ -26,4 +26,4 @@ class Alone(Value):
         """Unlimited."""
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        raise NotImplementedError("there are no subgraphs")
+        raise ExecutionError(f"there is no subgraph {subgraph}")

@@ -11,10 +11,10 @@ from unittest.mock import patch
 import numpy as np
 from attrs import evolve
 from cases.case import Case
-from verdict import Alone
 
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
+from onert.backend.alone import Alone
 from onert.compiler import Options
 from onert.compiler.legalize.legalize import Support, legalize
 from onert.compiler.pipeline import optimize

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from cases import all_cases
 from cases.case import Case
-from verdict import Alone, check_inference
+from verdict import check_inference
 
+from onert.backend.alone import Alone
 from onert.ir import OPS, Op, infer
 
 CASES = list(all_cases())

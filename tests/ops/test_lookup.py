@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from cases import lookup
-from verdict import Alone, check_case
+from verdict import check_case
+
+from onert.backend.alone import Alone
 
 
 def test_random_sequences_continue_from_run_to_run() -> None:

@@ -7,7 +7,8 @@ from cases import audio, conv, decoder, hlo, landmarks, lookup, lstm, matmul, no
 from cases import transpose_conv as transposed
 from cases.case import Case
 from mutants import check_mutants
-from verdict import Alone
+
+from onert.backend.alone import Alone
 
 RECURRENT = (audio, lstm, recurrent)
 OTHERS = (conv, decoder, hlo, landmarks, lookup, matmul, norm, onnx, pool, reduce, transposed)

@@ -161,7 +161,7 @@ def exp(k: Kernel, x: Val, *, negative: bool = False) -> Val:
     least, most = how.ends
     if negative and not at_once:
         p, _, power = _reduced(k, x, (None, None))
-        scale = _scale(power)
+        scale = power_of_two(power)
         return (x < how.near[0]).select(0.0, k.fma(p, scale, scale))  # rounds p + 1; NaN stays
     p, whole, power = _reduced(k, x, (least, None if negative else most))
     p = p + 1.0
@@ -175,7 +175,7 @@ def exp(k: Kernel, x: Val, *, negative: bool = False) -> Val:
 def expm1(k: Kernel, x: Val) -> Val:
     """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88), in float64 in [-700, 709)."""
     p, _, power = _reduced(k, x, _EXPONENTIALS[x.type.width].near)
-    scale = _scale(power)
+    scale = power_of_two(power)
     return k.fma(p, scale, scale - 1.0)
 
 
@@ -190,14 +190,6 @@ def _reduced(k: Kernel, x: Val, ends: tuple[float | None, float | None]) -> tupl
     whole = shifted - how.round
     r = k.fma(whole, x.like(-low), k.fma(whole, x.like(-high), x))
     return k.fma(polynomial(k, r, how.series) * r, r, r), whole, bits_of(shifted)
-
-
-def _scale(power: Val) -> Val:
-    """2 to the power of the lowest bits of an integer, in the normal range of exponents or the next, which is infinity;
-    its first bits are shifted out.
-    """
-    bias, digits, element = (1023, 52, F64) if power.type.width == 64 else (127, 23, F32)
-    return ((power << digits) + (bias << digits)).bits(vec(element, power.lanes))
 
 
 def _scales_at_once(k: Kernel, x: Val) -> bool:
@@ -341,7 +333,7 @@ def logistic(k: Kernel, x: Val) -> Val:
         return one / (exp(k, -x) + 1.0)
     how = _EXPONENTIALS[x.type.width]
     p, _, power = _reduced(k, -x, (how.near[0], how.ends[1]))  # the highest power is infinity
-    return one / k.fma(p + 1.0, _scale(power), one)
+    return one / k.fma(p + 1.0, power_of_two(power), one)
 
 
 def erf(k: Kernel, x: Val) -> Val:
@@ -367,7 +359,7 @@ def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
     """
     shifted = x + _ROUND
     r = x - (shifted - _ROUND)
-    return short_polynomial(k, r, _EXP2) * r, _scale(bits_of(shifted))
+    return short_polynomial(k, r, _EXP2) * r, power_of_two(bits_of(shifted))
 
 
 def bits_of(x: Val) -> Val:
@@ -376,7 +368,9 @@ def bits_of(x: Val) -> Val:
 
 
 def power_of_two(n: Val) -> Val:
-    """2 to the power of an integer in the normal range of exponents, as a float of the same width."""
+    """2 to the power of an integer, as a float of the same width. Only its lowest bits count, in the normal range of
+    exponents or the next power, which is infinity; the others are shifted out.
+    """
     bias, digits, element = (1023, 52, F64) if n.type.width == 64 else (127, 23, F32)
     return ((n + bias) << digits).bits(vec(element, n.lanes))
 

@@ -133,6 +133,8 @@ class SessionOptions:
         return Options.from_environment(**{**chosen, **self.onert})
 
 
+_FREELY = nullcontext()
+"""For a run without options: made once, because a context manager for each run takes time."""
 _LOOK = 1e-4
 """Seconds after which a thread that ends a run looks again whether it has begun."""
 
@@ -183,7 +185,7 @@ class RunOptions:
 
 def run_by(options: RunOptions | None, execution: Execution) -> AbstractContextManager[None]:
     """`RunOptions.run_by`, for a run that may have none."""
-    return nullcontext() if options is None else options.run_by(execution)
+    return _FREELY if options is None else options.run_by(execution)
 
 
 def _entry(entries: Mapping[str, str], key: str) -> str:
