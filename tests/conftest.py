@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 from _pytest.assertion import rewrite
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from onert.backend.testing import claims, trial
+from onert.backend.writers import WRITERS
 
 CHECKING = (
     "backend",
@@ -44,7 +45,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate), database=None)
+UNTIMED = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+"""The default: no test may fail because the machine is slow."""
+settings.register_profile("untimed", UNTIMED)
+settings.load_profile("untimed")
+settings.register_profile("unshrunk", UNTIMED, phases=(Phase.explicit, Phase.generate), database=None)
 """Skips shrinking, for runs that only need to know whether a test fails: finding the smallest example is slow."""
 
 
@@ -113,7 +118,11 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     COUNT.checks = 0
-    result = yield
+    WRITERS.finish()  # a pending write would meet what this test patches, and its errors would count as this test's
+    try:
+        result = yield
+    finally:
+        WRITERS.finish()
     if COUNT.checks == 0:
         pytest.fail("the test passed without a single check", pytrace=False)
     return result
