@@ -10,6 +10,9 @@ from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import in_any_order, lifetimes
 from onert.ir import Subgraph
 from onert.ir.analysis.cost import cost
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.shape import static
 
 from .linearize import Timeline
@@ -18,6 +21,9 @@ from .tensor_registration import Registration, members
 _MOST_PER_ELEMENT = 2
 """The most operations per element of an input that is read once, of any operation that a kernel computes from it while
 it reads it."""
+
+_IN_ORDER = Concat, Copy, Pack, Pad, Slice, Split, SplitV, Unpack
+"""Operations that move elements in the order in which they are, such as the update of a cache of keys."""
 
 
 def plan_arenas(
@@ -76,6 +82,7 @@ def _is_in_order(subgraph: Subgraph, group: Sequence[int], operand: int) -> bool
     """Whether a group computes little for each element of an operand, so that it reads each only once."""
     most = _MOST_PER_ELEMENT * prod(static(subgraph.type(operand).shape))
     return all(
-        cost(each.op, subgraph.types(each)).flops <= most and not (each.op.stored and operand in each.used)
+        cost(each.op, subgraph.types(each)).flops <= most
+        and (isinstance(each.op, _IN_ORDER) or not (each.op.stored and operand in each.used))
         for each in (subgraph.operations[at] for at in group)
     )

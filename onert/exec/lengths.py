@@ -129,17 +129,18 @@ class _Kept:
     def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
         """Set all inputs for the runs of a setup: copied into the frame's own memory, or in place if they are large."""
         run_inputs: list[Input] = []
-        for at, (array, (name, operand, tensor)) in enumerate(zip(arrays, self._named, strict=True)):
-            lent = setup.lent(name, at, array)
-            if lent is not None:
-                run_inputs.append(lent)
-                continue
-            assert tensor is not None  # strings are always lent
-            mine = tensor.view
-            mine[...] = array
-            if not tensor.is_own:
-                self.frame.put(operand, mine)
-            run_inputs.append((name, operand, mine, -1))
+        with setup.together(len(arrays)):
+            for at, (array, (name, operand, tensor)) in enumerate(zip(arrays, self._named, strict=True)):
+                lent = setup.lent(name, at, array)
+                if lent is not None:
+                    run_inputs.append(lent)
+                    continue
+                assert tensor is not None  # strings are always lent
+                mine = tensor.view
+                mine[...] = array
+                if not tensor.is_own:
+                    self.frame.put(operand, mine)
+                run_inputs.append((name, operand, mine, -1))
         setup.given.update(self._all)
         setup.set_run_inputs(run_inputs)
 

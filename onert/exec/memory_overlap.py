@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.exceptions import TooHardError
+from numpy.lib.array_utils import byte_bounds
 
 from onert.ir import Array, ExecutionError
 from onert.ir.dtype import address
@@ -34,6 +37,32 @@ def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) ->
     for name, other in others:
         if isinstance(other, np.ndarray) and _overlap(array, other):
             raise ExecutionError(f"{what} is given memory that {name} uses; an output needs memory of its own")
+
+
+class Spans:
+    """Where some arrays are in memory, so that each of many others is compared with all of them at once."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        spans = sorted(_span(array) for array in arrays if array.size)
+        self._starts = [start for start, _ in spans]
+        self._ends = list(accumulate((end for _, end in spans), max))
+        """For each array the last end of those that start no later."""
+
+    def are_apart_from(self, array: Array) -> bool:
+        """Whether no array has a byte from the first to the last of this one, which is not empty."""
+        start, end = _span(array)
+        before = bisect_left(self._starts, end)
+        return before == 0 or self._ends[before - 1] <= start
+
+
+def _span(array: Array) -> tuple[int, int]:
+    """The address of an array's first byte and of the first one behind it."""
+    if array.flags.c_contiguous:
+        start = address(array)
+        return start, start + array.nbytes
+    return byte_bounds(array)
 
 
 def _overlap(a: Array, b: Array) -> bool:

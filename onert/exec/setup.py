@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import ref
 
@@ -17,7 +18,7 @@ from onert.ir.value import ByIdentity
 
 from .arguments import Input, copied, is_in_place
 from .context import Instance
-from .memory_overlap import is_same, require_apart
+from .memory_overlap import Spans, is_same, require_apart
 
 _COPIED, _LARGE, _IN_PLACE, _READ_ONCE = 1 << 16, 1 << 18, 1 << 20, 1 << 17
 """The size in bytes up to which `set_input` makes runs copy an input instead of using it in place: a few microseconds.
@@ -25,6 +26,9 @@ The size from which `run` returns an output's memory, which another array replac
 copy. And that from which it uses inputs in place: a copy of a smaller one is in the processor's second-level cache when
 it is read, so making it costs nothing, unless a run reads it only once, which has a size of its own.
 """
+
+_MANY = 4
+"""From how many inputs and outputs on `Setup.together` looks up the outputs' places."""
 
 
 class Fit(Protocol):
@@ -94,6 +98,8 @@ class Setup(ByIdentity):
     """The name, the tensor and the description of each output."""
     _has_lent: bool = field(default=False, init=False)
     """Whether `run_inputs` has arrays used in place."""
+    _spans: Spans | None = field(default=None, init=False)
+    """Where outputs and variables are while many inputs are set together."""
     _may_be_large: bool = field(default=False, init=False)
     """Whether an output may be too large to be copied."""
 
@@ -157,6 +163,8 @@ class Setup(ByIdentity):
 
     def _is_apart(self, operand: int, array: Array) -> bool:
         """Whether runs write nothing but this operand to an array."""
+        if self._spans is not None and self._spans.are_apart_from(array):
+            return self.own_arena
         tensors = self.frame.tensors
         for i in self._written():
             buffer = tensors[i].buffer
@@ -184,12 +192,29 @@ class Setup(ByIdentity):
         """Set inputs, by position, for one run: copied into own buffers, or in place if they are large, so that kernels
         stay bound although each call brings other arrays."""
         run_inputs: list[Input] = []
-        for position, array in sorted(arrays.items()):
-            self.copied.pop(position, None)
-            name = self.fit.inputs[position].name
-            run_inputs.append(self.lent(name, position, array) or self._copied(name, position, array))
-            self.given.add(position)
+        with self.together(len(arrays)):
+            for position, array in sorted(arrays.items()):
+                self.copied.pop(position, None)
+                name = self.fit.inputs[position].name
+                run_inputs.append(self.lent(name, position, array) or self._copied(name, position, array))
+                self.given.add(position)
         self.set_run_inputs(run_inputs)
+
+    @contextmanager
+    def together(self, count: int) -> Iterator[None]:
+        """While so many inputs are set, look up where the outputs are only once: with the caches of a language model,
+        as many inputs as outputs, comparing each with each takes longer than the copies of small ones."""
+        graph = self.frame.routine.subgraph
+        if count >= _MANY and len(graph.outputs) >= _MANY and set(graph.outputs).isdisjoint(graph.inputs):
+            self._spans = self._spans_now()
+        try:
+            yield
+        finally:
+            self._spans = None
+
+    def _spans_now(self) -> Spans:
+        buffers = (self.frame.tensors[i].buffer for i in self._written())
+        return Spans(buffer for buffer in buffers if isinstance(buffer, np.ndarray))
 
     def set_run_inputs(self, run_inputs: Sequence[Input]) -> None:
         """Note the inputs that `run` has set."""
@@ -230,8 +255,9 @@ class Setup(ByIdentity):
     def give_again(self, arrays: Sequence[Array]) -> None:
         """Set the inputs of the last run to other arrays of the same types and shapes."""
         if self._has_lent:
-            given = zip(self.run_inputs, arrays, strict=True)
-            self.set_run_inputs([self._again(found, array) for found, array in given])
+            with self.together(len(arrays)):
+                given = zip(self.run_inputs, arrays, strict=True)
+                self.set_run_inputs([self._again(found, array) for found, array in given])
             return
         put = self.frame.put
         for (_, operand, mine, _), array in zip(self.run_inputs, arrays, strict=True):
@@ -351,6 +377,8 @@ class Setup(ByIdentity):
                 if not frame.redirect(operand, array):
                     frame.place(operand, array)
             frame.handed.pop(operand, None)
+        if self._spans is not None:
+            self._spans = self._spans_now()
 
     def keep_output(self, position: int) -> Tensor:
         """An output's tensor, whose buffer is not handed to callers of `run` from now on."""

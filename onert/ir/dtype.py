@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Self
 
@@ -15,9 +18,29 @@ from .process import imports
 Array = np.ndarray[Any, Any]
 
 
-def address(array: Array) -> int:
-    """The address of an array's first element."""
+_HEAD: int = object.__basicsize__
+"""Where NumPy's arrays have the address of their elements: behind what all objects of CPython begin with (PyArrayObject
+in NumPy's C API)."""
+_pointer = ctypes.c_void_p.from_address
+
+
+def _described(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
+
+
+def _read(array: Array) -> int:
+    return _pointer(id(array) + _HEAD).value or 0
+
+
+def _fastest() -> Callable[[Array], int]:
+    """`_read`, which takes an eighth of the time, if the interpreter's objects are where it reads."""
+    trial = np.zeros(1)
+    in_place = sys.implementation.name == "cpython" and _read(trial) == _described(trial)
+    return _read if in_place else _described
+
+
+address = _fastest()
+"""The address of an array's first element."""
 
 
 class DType(Enum):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onert
+from onert.exec.memory_overlap import Spans
 from onert.ir import Array, DType, ExecutionError, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -110,3 +111,19 @@ def test_run_copies_inputs_so_a_result_may_be_the_next_input() -> None:
         execution.run([given, given])
         assert (result == expected).all()
         given = result
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_spans_find_an_overlap_with_any_of_many_arrays(seed: int) -> None:
+    rng, room = np.random.default_rng(seed), np.zeros(400, np.uint8)
+
+    def some() -> Array:
+        start, size = int(rng.integers(0, 380)), int(rng.integers(1, 20))
+        return room[start : start + size : rng.choice([1, 2])]
+
+    many = [*(some() for _ in range(rng.integers(0, 12))), room[200:200]]
+    spans = Spans(many)
+    for _ in range(100):
+        array = some()
+        overlaps = any(np.may_share_memory(array, other) for other in many)
+        assert spans.are_apart_from(array) is not overlaps

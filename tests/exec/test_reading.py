@@ -9,6 +9,7 @@ import onert
 from onert.ir import Array, DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -37,11 +38,23 @@ def _turned(b: Builder, x: int) -> int:
     return b.add(Transpose(), x, b.constant(np.int32([0, 3, 1, 2])))
 
 
+def _joined(b: Builder, x: int) -> int:
+    return b.add(Concat(1), x, b.constant(np.ones((1, 1, 128, 4), np.float32)))
+
+
 def _twice(b: Builder, x: int) -> int:
     return b.add(Binary(BinaryKind.ADD), _filtered(b, x), b.add(Unary(UnaryKind.RELU), _filtered(b, x)))
 
 
-CASES = [(_relu, True), (_sums, True), (_halves, True), (_filtered, False), (_turned, False), (_twice, False)]
+CASES = [
+    (_relu, True),
+    (_sums, True),
+    (_halves, True),
+    (_joined, True),
+    (_filtered, False),
+    (_turned, False),
+    (_twice, False),
+]
 
 
 @pytest.mark.parametrize(("made", "once"), CASES)

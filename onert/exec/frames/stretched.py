@@ -15,6 +15,7 @@ from onert.exec.journal import undo
 from onert.ir import Array, Context, ExecutionError, Shape, TensorType
 from onert.ir.shape import static
 
+from .buffers import fresh
 from .frame import Calls, Frame
 
 
@@ -263,16 +264,22 @@ class StretchedFrame(Frame):
             unsized.declared = unsized.type = unsized.declared.with_shape(self.shape(operand))
 
     def _lie(self, operand: int, tensor: Resizable, stay: bool) -> None:
-        """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`."""
+        """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`; an
+        output that a caller still has to new memory, as the next result is handed out in turn."""
         buffer = tensor.buffer
         if buffer is None or buffer.shape != tensor.shape or not stay:
+            user = self.handed.pop(operand, None)
+            replaced = None if user is None or user() is None else fresh(tensor.type)
             bound, redirect = self.bound, None if self.bound is None else self._redirect(operand)
             if redirect is None:
                 self._moved()
             self.bound = None
-            tensor.is_own = True
+            if replaced is None:
+                tensor.is_own = True
+            else:
+                tensor.buffer = replaced
             if redirect is not None:
-                redirect(tensor.view)
+                redirect(tensor.view if replaced is None else replaced)
                 self.bound = bound
             del buffer  # which kernels have read until here
 
