@@ -17,7 +17,7 @@ from onert import OnertError
 from onert.runtime.session import errors
 
 LISTED = Path(__file__).with_name("onnx_passing.txt").read_text(encoding="ascii").split()
-EVERY = {("reference",): 10, (): 20}
+EVERY = {("reference",): 20, (): 20}
 """By default one case in this many runs on these backends; the long suite runs all."""
 LEAST = {"node": 1750, "simple": 21, "pytorch-operator": 35, "pytorch-converted": 82}
 """The minimum number of passing cases of each kind."""

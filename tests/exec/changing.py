@@ -49,7 +49,7 @@ def _many() -> Iterator[Case]:
     yield case(EmbeddingLookup(), at, table)
     yield case(SegmentSum(), rows, ordered)
     yield case(UnsortedSegment(SegmentReduction.MAX), rows, at, np.int32(50))
-    yield case(ReduceRanges(Reduction.SUM), table, at, at + 3)
+    yield case(ReduceRanges(Reduction.SUM), table, at[:1000], at[:1000] + 3)
     yield case(OneHot(-1), at[:2000], np.int32(50), np.float32(1), np.float32(0))
     yield case(TopK(), rows, np.int32(2))
     yield case(Slice(), rows, np.int32([3, 0]), np.int32([7, 2]))

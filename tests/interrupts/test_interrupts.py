@@ -13,14 +13,14 @@ from interrupts.operations import SUBJECTS
 
 HERE = Path(__file__).parent
 LENGTHY = {
-    "execute, observed": 30,
-    "run, other shape": 30,
-    "set_input_shape, Dataflow": 30,
+    "execute, observed": 20,
+    "run, other shape": 20,
+    "set_input_shape, Dataflow": 20,
     "load, compile, run": 10,
     "Interpreter": 10,
 }
 """Operations that are interrupted less often than the others because they take long."""
-POINTS, SIGNALS, FORKS = 60, 77, 50
+POINTS, SIGNALS, FORKS = 40, 50, 25
 GROUPS = [list(SUBJECTS)[at::3] for at in range(3)]
 """Operations that share a process, because starting one takes longer than most of them."""
 
