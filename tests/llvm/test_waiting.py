@@ -61,6 +61,38 @@ def test_commands_wait_for_those_they_conflict_with(case: str) -> None:
     assert waits(commands, address) == expected
 
 
+def _conflict(one: Command, other: Command) -> bool:
+    """Whether two commands access memory that one of them writes."""
+    return any(
+        (a.write or b.write)
+        and a.pointer.offset < b.pointer.offset + b.nbytes
+        and b.pointer.offset < a.pointer.offset + a.nbytes
+        for a in one.accesses
+        for b in other.accesses
+    )
+
+
+@pytest.mark.parametrize("room", [60, 400, 2000])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_barrier_is_before_each_command_that_conflicts_with_one_since_the_last(seed: int, room: int) -> None:
+    rng = np.random.default_rng(seed)
+    commands = []
+    for _ in range(60):
+        drawn = [(int(a), int(a + rng.integers(0, 12)), bool(rng.random() < 0.4)) for a in rng.integers(0, room, 3)]
+        commands.append(command(*drawn))
+    since: list[Command] = []
+    expected = []
+    for each in commands:
+        touching = command(
+            *((a.pointer.offset, a.pointer.offset + a.nbytes, a.write) for a in each.accesses if a.nbytes)
+        )
+        clash = any(_conflict(touching, other) for other in since)
+        since = [touching] if clash else [*since, touching]
+        expected.append(clash)
+    assert barriers(commands, address) == expected
+    assert len(set(expected)) == 2
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_conflicting_commands_are_ordered_by_minimal_wait_lists(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -74,17 +106,7 @@ def test_conflicting_commands_are_ordered_by_minimal_wait_lists(seed: int) -> No
         indirect = set().union(*(before[other] for other in needed))
         assert indirect.isdisjoint(needed)
         before.append(indirect | set(needed))
-        clash = {
-            other
-            for other in range(at)
-            if any(
-                (a.write or b.write)
-                and a.pointer.offset < b.pointer.offset + b.nbytes
-                and b.pointer.offset < a.pointer.offset + a.nbytes
-                for a in commands[at].accesses
-                for b in commands[other].accesses
-            )
-        }
+        clash = {other for other in range(at) if _conflict(commands[at], commands[other])}
         assert set(needed) <= clash <= before[at]
     last = 0  # the last barrier: the wait lists order what barriers order, and no more
     for at, meet in enumerate(barriers(commands, address)):

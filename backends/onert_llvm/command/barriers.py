@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,20 +14,41 @@ from .command import Command, Pointer
 Place = Callable[[Pointer], int]
 
 
+class _Ranges:
+    """Ranges of addresses, merged where they meet, so that finding one takes a binary search."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def _between(self, start: int, end: int) -> slice:
+        """The ranges that share an address with this one."""
+        return slice(bisect_right(self._ends, start), bisect_left(self._starts, end))
+
+    def meet(self, start: int, end: int) -> bool:
+        found = self._between(start, end)
+        return bool(found.start < found.stop)
+
+    def add(self, start: int, end: int) -> None:
+        found = self._between(start, end)
+        if found.start < found.stop:
+            start, end = min(start, self._starts[found.start]), max(end, self._ends[found.stop - 1])
+        self._starts[found], self._ends[found] = [start], [end]
+
+
 def barriers(commands: Sequence[Command], place: Place) -> list[bool]:
     """For each command, whether all threads must have finished the earlier ones: they access memory that one writes."""
     found: list[bool] = []
-    open_ranges: list[tuple[int, int, bool]] = []
+    read, written = _Ranges(), _Ranges()
     for command in commands:
-        own = [(place(a.pointer), place(a.pointer) + a.nbytes, a.write) for a in command.accesses]
-        clash = any(
-            (write or other_write) and start < other_end and other_start < end
-            for start, end, write in own
-            for other_start, other_end, other_write in open_ranges
-        )
+        own = [(place(a.pointer), place(a.pointer) + a.nbytes, a.write) for a in command.accesses if a.nbytes]
+        clash = any(written.meet(start, end) or (write and read.meet(start, end)) for start, end, write in own)
         if clash:
-            open_ranges = []
-        open_ranges += own
+            read, written = _Ranges(), _Ranges()
+        for start, end, write in own:
+            (written if write else read).add(start, end)
         found.append(clash)
     return found
 
