@@ -34,6 +34,14 @@ def _s(value: float) -> Any:
 _POSITIONS = np.arange(16)[:, None] / (10.0 ** np.arange(4))
 _COS, _SIN = np.cos(_POSITIONS).astype(np.float32), np.sin(_POSITIONS).astype(np.float32)
 _QUANTIZED = (octets(2, 3), _s(0.02), np.uint8(120))
+_FUSED: dict[str, dict[str, float]] = {
+    "Elu": {"activation_alpha": 0.7},
+    "HardSigmoid": {"activation_alpha": 0.3, "activation_beta": 0.4},
+    "Selu": {"activation_alpha": 1.6, "activation_gamma": 1.1},
+    "Softplus": {},
+    "Softsign": {},
+    "ThresholdedRelu": {"activation_alpha": 0.3},
+}
 _LINEAR = {"coefficients": [1.0, -2.0, 0.5, 0.1, 0.2, 0.3], "intercepts": [0.1, -0.1]}
 CASES: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     (MICROSOFT, "FusedMatMul", (floats(2, 4, 3), floats(2, 4, 5)), {"transA": 1, "alpha": 0.5}, 1),
@@ -114,6 +122,10 @@ CASES: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
             "kernel_params": [0.7, 0.0, 3.0],
         },
         1,
+    ),
+    *(
+        (MICROSOFT, "FusedGemm", (floats(4, 3), floats(3, 4)), {"activation": name, **numbers}, 1)
+        for name, numbers in _FUSED.items()
     ),
 ]
 

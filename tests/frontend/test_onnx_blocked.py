@@ -35,6 +35,11 @@ NETWORKS: dict[str, list[Layer]] = {
         ("Add", ["b", "e"], "f", {}),
         ("Tanh", ["f"], "y", {}),
     ],
+    "hard swish": [
+        ("Conv", ["x", "first"], "a", PADDED),
+        ("HardSwish", ["a"], "b", {}),
+        ("Conv", ["b", "mixed"], "y", {}),
+    ],
     "groups, and channels weighted by an excitation": [
         ("Conv", ["x", "first"], "a", PADDED),
         ("Conv", ["a", "wide"], "b", {**PADDED, "strides": [2, 2]}),

@@ -8,7 +8,10 @@ from functools import partial
 from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression, operand
+from onert.frontend.onnx.messages import Attribute, Kind
 from onert.frontend.onnx.node import NEWEST, Importer, Node
+from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
+from onert.frontend.onnx.table.elements.elementwise import TABLE as ELEMENTWISE
 from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
 from onert.frontend.onnx.table.layers.normalization import mean_of, standardized
@@ -39,22 +42,35 @@ def _fused_matmul(node: Node) -> int:
 
 
 def _activated(node: Node, x: Expression) -> Expression:
-    """Apply the activation in the attribute `activation`."""
+    """Apply the activation in the attribute `activation`, an operator of ONNX's own.
+
+    A convolution lists its numbers in `activation_params`; a product has `activation_alpha`, `_beta` and `_gamma`.
+    """
     name, numbers = node.text("activation"), node.numbers("activation_params") or ()
     if not name:
         return x
-    if name == "LeakyRelu" or name == "Clip" or name == "HardSigmoid":
-        if name == "LeakyRelu":
-            alpha = numbers[0] if numbers else node.number("activation_alpha", 0.01)
-            return (x < 0).select(x * alpha, x)
-        low, high = (*numbers, 0.0, 1.0)[:2]
-        if name == "Clip":
-            return x.at_least(low).at_most(high)
-        return (x * low + high).unary(UnaryKind.RELU_0_TO_1)
-    kinds = {"Relu": UnaryKind.RELU, "Tanh": UnaryKind.TANH, "Sigmoid": UnaryKind.LOGISTIC}
-    if name not in kinds:
-        raise ModelError(f"activation is {name!r}, expected {', '.join(kinds)}, LeakyRelu, Clip or HardSigmoid")
-    return x.unary(kinds[name])
+    if name == "Clip":  # its bounds are inputs of ONNX's own operator
+        if len(numbers) != 2:
+            raise ModelError(f"activation_params are {numbers}, expected the two bounds of Clip")
+        return x.at_least(numbers[0]).at_most(numbers[1])
+    if name not in _FUSED_ACTIVATIONS:
+        raise ModelError(f"activation is {name!r}, expected {', '.join(_FUSED_ACTIVATIONS)} or Clip")
+    given = dict(zip(_PARAMETERS, numbers, strict=False))
+    given |= {of: node.number(f"activation_{of}") for of in _PARAMETERS if node.has_attribute(f"activation_{of}")}
+    attributes = {of: Attribute(of, Kind.FLOAT, number) for of, number in given.items()}
+    found = _FUSED_ACTIVATIONS[name](evolve(node, inputs=(x.operand,), attributes=attributes, version=NEWEST))
+    assert isinstance(found, int)
+    return x.of(found)
+
+
+_PARAMETERS = ("alpha", "beta", "gamma")
+_FUSED_ACTIVATIONS: dict[str, Importer] = {
+    **{name: ELEMENTWISE[name] for name in ("Relu", "Sigmoid", "Tanh")},
+    **{
+        name: ACTIVATIONS[name]
+        for name in ("Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Selu", "Softplus", "Softsign", "ThresholdedRelu")
+    },
+}
 
 
 def _with_activation(importer: Importer, node: Node, *, added: int | None = None) -> int:
