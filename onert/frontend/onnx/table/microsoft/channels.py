@@ -20,7 +20,7 @@ from .fused import MICROSOFT as FUSED
 
 
 def _convolved(node: Node) -> int:
-    """FusedConv with channels-last input and addend; the filters' layout is unchanged."""
+    """FusedConv with channels-last input and addend; filters are [filters, channels, ...] as in Conv."""
     x = operand(node, 0)
     given = [x.transpose(*to_channels_first(x.rank)).operand, node.input(1), node.optional(2)]
     if node.has(3):
@@ -28,6 +28,20 @@ def _convolved(node: Node) -> int:
     found = FUSED["FusedConv"](evolve(node, inputs=tuple(given)))
     assert isinstance(found, int)
     return x.of(found).transpose(*to_channels_last(x.rank)).operand
+
+
+def _convolved_with_filters(node: Node) -> int:
+    """Conv with channels-last input, and channels-last filters if they fit.
+
+    The documentation says [filters, channels, height, width]. But what writes this operator, the tools in
+    onnxruntime.transformers, turns the filters too, and the kernel for CUDA expects that.
+    """
+    x, filters = operand(node, 0), operand(node, 1)
+    width = filters.shape[-1] if 0 < filters.rank == x.rank else None
+    if width is not None and x.shape[-1] in (None, width * node.integer("group", 1)):
+        turned = filters.transpose(*to_channels_first(x.rank)).operand
+        node = evolve(node, inputs=(node.input(0), turned, *node.inputs[2:]))
+    return _convolved(node)
 
 
 def _silu(x: Expression) -> Expression:
@@ -116,7 +130,7 @@ MICROSOFT: dict[str, Importer] = {
     "GemmFastGelu": _product_gelu,
     "GroupNorm": lambda node: _by_groups(node, operand(node, 0)),
     "MulInteger": _integers_times,
-    "NhwcConv": _convolved,
+    "NhwcConv": _convolved_with_filters,
     "NhwcFusedConv": _convolved,
     "ReduceSumInteger": _integers_summed,
     "SkipGroupNorm": _skip_group_norm,
