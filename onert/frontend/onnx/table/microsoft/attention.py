@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.movement import split
+from onert.frontend.onnx.table.elements.movement import sliced, split
 from onert.frontend.onnx.table.generation.caches import Given, attend, grown, put_rows
 from onert.frontend.onnx.table.layers.attention import (
     merge_heads,
@@ -21,7 +21,11 @@ from onert.frontend.onnx.table.layers.normalization import mean_of
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
 from onert.ir import DType, ModelError
 from onert.ir.ops.contraction.cached_attention import CachedAttention, Shown
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
+from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.scan import CumSum
 
 from .quantized import MICROSOFT as QUANTIZED
 
@@ -265,9 +269,93 @@ def first_places(totals: Expression, most: Expression, new: Expression) -> Expre
     return most.equals(new).select(totals.like(0), totals - new)
 
 
+def _without_padding(node: Node) -> tuple[int, ...]:
+    """Inputs: x [batch, tokens, features], and how many tokens of each sequence, its first ones, are not padding.
+
+    Results: the rows of these tokens; the places of all tokens, these first; where each sequence begins in the rows,
+    followed by their number; the largest number of a sequence.
+    """
+    d, x = node.draft, operand(node, 0)
+    x.expect("the input", None, None, None)
+    given = operand(node, 1)
+    given.expect("the numbers of tokens", x.shape[0])
+    counts = given.cast(DType.INT64).at_least(0).at_most(x.size(1))
+    kept = x.size(1).arange() < counts.unsqueeze(1)
+    hidden = (~kept).cast(DType.INT32).reshape(None)
+    places = x.of(d.add_many(TopK(DType.INT64, least=True), hidden.operand, hidden.size(0).operand)[1])
+    ends = x.of(d.add(CumSum(), counts.operand, d.constant(0, DType.INT32)))
+    rows = x.reshape_by(hidden.size(0), x.size(2)).take(_first(places, counts.sum(0)), 0)
+    starts = ends.of(d.constant([0], DType.INT64)).concat([ends], 0)
+    results = places.reshape_by(x.size(0), x.size(1)), starts, counts.reduce(Reduction.MAX, [0])
+    return rows.operand, *(found.cast(DType.INT32).operand for found in results)
+
+
+def _first(places: Expression, count: Expression) -> Expression:
+    """The first places of a vector; `count` is an int64 vector of one element."""
+    start = places.draft.constant([0], DType.INT64)
+    return places.of(sliced(places.draft, places.operand, [0], start, count.operand, None))
+
+
+def _with_padding(x: Expression, places: Expression) -> Expression:
+    """The rows x, each at its place [batch, tokens], and zeros at the places of padding."""
+    places.expect("the tensor of places", None, None)
+    if x.rank < 2:
+        raise ModelError(f"the rows are {x.type}, expected at least 2 dimensions")
+    flat = places.cast(DType.INT64).reshape(None)
+    rest = [x.size(axis) for axis in range(1, x.rank)]
+    indices = _first(flat, x.size(0)).unsqueeze(1)
+    empty = x.filled(0, flat.size(0), *rest)
+    found = x.of(x.draft.add(ScatterSlices(), empty.operand, indices.operand, x.operand))
+    return found.reshape_by(places.size(0), places.size(1), *rest)
+
+
+def _lengths(node: Node, at: int) -> Expression:
+    """The number of tokens of each sequence, from where they begin in the rows."""
+    starts = operand(node, at)
+    starts.expect("the starts of sequences", None)
+    numbers = (starts.size(0) - 1).arange()
+    return starts.take(numbers + 1, 0) - starts.take(numbers, 0)
+
+
+def _packed_again(y: int | None, rows: Expression, places: Expression) -> int:
+    """The rows of an attention's result [batch, tokens, features] that are not padding: as many as `rows`."""
+    if y is None:
+        raise ModelError("has no result")
+    found = rows.of(y)
+    flat = places.cast(DType.INT64).reshape(None)
+    return found.reshape_by(flat.size(0), found.size(2)).take(_first(flat, rows.size(0)), 0).operand
+
+
+def _packed_attention(node: Node) -> int:
+    """Inputs: rows without padding, weights, bias, the places of tokens, the starts of sequences, an attention bias."""
+    x, places = operand(node, 0), operand(node, 3)
+    rows = x @ operand(node, 1)
+    rows = rows + operand(node, 2) if node.has(2) else rows
+    masked = evolve(node, inputs=(None, None, None, _lengths(node, 4).operand, None, node.optional(5)))
+    return _packed_again(_projected(masked, _with_padding(rows, places), None)[0], x, places)
+
+
+def _packed_multi_head(node: Node) -> int:
+    """Inputs: queries, keys, values, bias, the places of tokens, the starts of sequences, an attention bias.
+
+    Queries, keys and values are rows without padding; in one input they are [rows, heads, 3, n].
+    """
+    x, places = operand(node, 0), operand(node, 4)
+    parts = [
+        None if part is None else _with_padding(part, places).operand
+        for part in (optional(node, at) for at in range(3))
+    ]
+    given = (*parts, node.optional(3), _lengths(node, 5).operand, node.optional(6))
+    return _packed_again(_multi_head(evolve(node, inputs=given))[0], x, places)
+
+
 MICROSOFT: dict[str, Importer] = {
     "Attention": _attention,
     "GroupQueryAttention": _grouped,
     "MultiHeadAttention": _multi_head,
+    "PackedAttention": _packed_attention,
+    "PackedMultiHeadAttention": _packed_multi_head,
     "QAttention": _quantized_attention,
+    "RemovePadding": _without_padding,
+    "RestorePadding": lambda node: _with_padding(operand(node, 0), operand(node, 1)).operand,
 }
