@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -266,3 +267,24 @@ def test_rows_of_a_table_of_narrow_integers_are_read_natively_from_packed_bytes(
     differences = values - (zero.repeat(16, axis=1) if zeros else 0)
     np.testing.assert_allclose(found, (differences * scales.repeat(16, axis=1))[rows], rtol=1e-6)
     assert {step.backend for routine in program.routines for step in routine.steps} == {"llvm"}
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("domain", "attributes", "rounds"),
+    [("", {}, True), ("", {"precision": FLOAT}, False), ("com.microsoft", {}, False)],
+    ids=["by default", "with a precision", "by ONNX Runtime's own operator"],
+)
+def test_quotients_are_rounded_to_the_type_of_the_scale_or_to_a_precision(
+    kind: type, domain: str, attributes: dict[str, int], rounds: bool
+) -> None:
+    narrow = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    inputs = {"x": np.random.default_rng(2).standard_normal(2000).astype(kind), "s": np.array(0.0173, kind)}
+    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], domain=domain, **attributes)
+    model = _model([node], {"x": (narrow, (2000,)), "s": (narrow, ())}, {"z": np.array(3, np.int8)})
+    model.opset_import[0].version, model.ir_version = 23, 11
+    (found,) = onert.Execution(onert.compile(onert.load(model.SerializeToString()))).run(inputs).values()
+    exact = inputs["x"].astype(np.float32) / np.float32(inputs["s"])
+    rounded, whole = (np.clip(np.rint(q.astype(np.float32)) + 3, -128, 127) for q in (exact.astype(kind), exact))
+    assert (rounded != whole).any()
+    assert (found == (rounded if rounds else whole)).all()

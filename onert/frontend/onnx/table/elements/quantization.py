@@ -54,16 +54,22 @@ def _blocks(d: Draft, operand: int, axis: int, block: int, shape: tuple[int | No
 
 
 def _quantize(node: Node) -> int:
-    """`saturate(round(x / scale) + zero)`."""
+    """`saturate(round(x / scale) + zero)`.
+
+    From opset 23 on, the quotient is rounded to the type `precision`, by default the scale's.
+    """
     d = node.draft
     to = node.type(2).dtype if node.has(2) else node.element_type("output_dtype", DType.UINT8)
     x, scale = node.input(0), _along(node, node.input(1))
     dtype = node.element_type("precision") if node.integer("precision") else d.type(scale).dtype
-    ratio = binary(d, DIV, cast(d, x, dtype), cast(d, scale, dtype))
+    exact = DType.FLOAT32 if dtype.bits < 32 else dtype
+    ratio = binary(d, DIV, cast(d, x, exact), cast(d, scale, exact))
+    if node.version >= 23:
+        ratio = cast(d, ratio, dtype)
     if not to.is_integer:  # 8-bit floats have the zero point 0
         return convert(d, ratio, to, saturate=node.flag("saturate", default=True))
     rounded = d.add(Unary(UnaryKind.ROUND), ratio)
-    wide = cast(d, rounded, DType.FLOAT32) if dtype.bits < 32 else rounded
+    wide = cast(d, rounded, exact)
     if node.has(2):
         wide = binary(d, ADD, wide, cast(d, _along(node, node.input(2)), d.type(wide).dtype))
     return saturate(d, wide, to)

@@ -20,9 +20,9 @@ from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 
-def as_standard(importer: Importer) -> Importer:
-    """The newest version of one of ONNX's own operators under another domain."""
-    return lambda node: importer(evolve(node, version=NEWEST))
+def as_standard(importer: Importer, version: int = NEWEST) -> Importer:
+    """One of ONNX's own operators under another domain, by default its newest version."""
+    return lambda node: importer(evolve(node, version=version))
 
 
 def channels_first(importer: Importer, *, always: bool = False) -> Importer:
@@ -88,7 +88,7 @@ MICROSOFT: dict[str, Importer] = {
     "MatMulInteger16": _wide_product,
     "NhwcMaxPool": channels_first(POOLS["MaxPool"], always=True),
     "Pad": as_standard(PADDING["Pad"]),
-    "QuantizeLinear": as_standard(QUANTIZATION["QuantizeLinear"]),
+    "QuantizeLinear": as_standard(QUANTIZATION["QuantizeLinear"], 21),  # its quotients are not rounded
     "Range": _range,
     "ScaledSiLU": _scaled_silu,
     "Trilu": as_standard(INDEXING["Trilu"]),
