@@ -88,6 +88,7 @@ def _dot(d: Definition) -> str:
 def _halves(d: Definition) -> str:
     """Instructions that work on 16 bytes at a time: AVX2's on both halves."""
     name = d.name.removeprefix("emulated.").replace("avx512", "avx2").replace(".512", "")
+    name = name.replace("pmaddubs.w", "pmadd.ub.sw")
     (count, element), kinds = _shape(d.result), [_shape(p) for p in d.parameters]
     types = ", ".join(f"<{n // 2} x {t}>" for n, t in kinds)
     d.declared[name] = f'declare <{count // 2} x {element}> @"{name}"({types})'
@@ -154,7 +155,7 @@ def _scaled(d: Definition) -> str:
 
 FORMS: dict[str, Callable[[Definition], str]] = {
     r"pmaddw\.d\.512|vpdp(busds?|wssd)\.\d+": _dot,
-    r"pack\w+\.512|pshuf\.b\.512": _halves,
+    r"pack\w+\.512|pshuf\.b\.512|pmaddubs\.w\.512": _halves,
     r"psad\.bw\.512": _byte_sums,
     r"vpermi2var\.\w+\.512|permvar\.sf\.512": _permuted,
     r"mask\.scalef\.ps\.512": _scaled,

@@ -24,6 +24,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
+from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.lower import command_builder
 from onert_llvm.runtime import bound_commands, native_kernel
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -120,8 +121,13 @@ def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:
 
 def kernels(subgraph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
     """How often each kernel is called for a subgraph, by name."""
+    return Counter(spec.name for spec in specs(subgraph, isa, compact))
+
+
+def specs(subgraph: Subgraph, isa: Isa, compact: bool = False) -> list[KernelSpec]:
+    """The kernels that are called for a subgraph, in order."""
     made = generation.lowered(sequence_of(subgraph, Settings()), isa, Settings(), compact=compact)
-    return Counter(command.spec.name for command in made.commands)
+    return [command.spec for command in made.commands]
 
 
 def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, *how: Any, **named: Any) -> list[Array]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onert.ir import DType, Quantization, TensorType
+from onert.ir.builder import Builder
 from onert.ir.dtype import packed_codes
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
 from onert_llvm.kernels.contraction.blockwise.gemm_codes import GemmCodes
@@ -24,22 +27,35 @@ from onert_llvm.schedule.cost_model import (
 )
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import pack_run_scales, pack_words, shortest
-from onert_llvm.target.isa import Isa
+from onert_llvm.target.isa import Dot, Isa, multiplying, runnable, target
 
 from .contractions import gemm_int8
 from .harness import guarded, run
+from .natively import specs
 from .test_integer_products import ISAS, SIGNED, bytes_of, layer_of, product_slots
 
+EVERY = pytest.mark.parametrize(
+    "isa",
+    dict.fromkeys(each for isa in runnable() for each in (isa, multiplying(isa, 4))),
+    ids=lambda isa: f"{isa.name}-{isa.dot.value.name}",
+)
+"""Targets, with each of the instructions that they may multiply low-bit weights with."""
 
-@ISAS
+
+@EVERY
 @SIGNED
 @pytest.mark.parametrize("bits", [4, 2])
+@pytest.mark.parametrize("extreme", [False, True], ids=["random", "extreme"])
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 1, 1), (1, 70, 33), (3, 5, 64), (13, 64, 40), (20, 31, 100), (2, 259, 16)]
 )
-def test_products_with_low_bit_weights_are_exact(isa: Isa, m: int, k: int, n: int, bits: int, signed: bool) -> None:
+def test_products_with_low_bit_weights_are_exact(
+    isa: Isa, m: int, k: int, n: int, bits: int, signed: bool, extreme: bool
+) -> None:
     x, layer = bytes_of((m, k), signed), layer_of(n, k, signed, False)
     w = np.random.default_rng(1).integers(-(1 << bits - 1), 1 << bits - 1, (1, k, n)).astype(np.int8)
+    if extreme:
+        w[:], x[:] = -(1 << bits - 1), np.iinfo(x.dtype).max
     tile = with_prefetch(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
@@ -58,6 +74,7 @@ def test_products_with_low_bit_weights_are_exact(isa: Isa, m: int, k: int, n: in
 def test_products_with_blockwise_weight_scales_are_exact(
     isa: Isa, m: int, length: int, runs: int, n: int, bits: int, short: bool
 ) -> None:
+    isa = multiplying(isa, bits)
     rng, k, moved = np.random.default_rng(2), length * runs, lift(isa, bits)
     x = bytes_of((m, k), True)
     w = rng.integers(-(1 << bits - 1), 1 << bits - 1, (k, n)).astype(np.int8)
@@ -127,3 +144,15 @@ def test_scales_are_stored_as_float16_only_if_that_is_exact() -> None:
         scales = np.full((2, 3), number, np.float32)
         assert shortest(scales) is scales
     assert shortest(np.full((2, 3), 0.125, np.float32)).dtype == np.float16
+
+
+@pytest.mark.parametrize("block", [None, 32], ids=["whole", "blocks"])
+@pytest.mark.parametrize(("dtype", "name"), [(DType.INT4, "x86-64-v3"), (DType.INT2, "x86-64-v4")])
+def test_weights_of_few_bits_are_not_widened_without_vnni(dtype: DType, name: str, block: int | None) -> None:
+    count = 1 if block is None else 5 * 64 // block
+    how = Quantization((0.5,) * count, (0,) * count, None if block is None else 1, block)
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (3, 64)), "x")
+    y = b.add(FullyConnected(), x, b.constant(np.ones((5, 64), np.int8), quantization=how, dtype=dtype))
+    *_, product = specs(b.subgraph([y]), target(name))
+    assert product.isa.dot is Dot.SHORT

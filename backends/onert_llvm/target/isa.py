@@ -21,7 +21,8 @@ class DotProduct(Value):
 
     `moved` are the offsets that bring unsigned and signed activations into the domain of the instruction; weights are
     signed. `intrinsic` is the LLVM intrinsic as a format string; without one, bytes are widened to 16 bits and pairs of
-    products are added. `pairs` is the intrinsic for pairs of 16-bit numbers, if the target has one.
+    products are added, or if they are `short`, sums of two products fit in 16 bits and are added up to 32. `pairs` is
+    the intrinsic for pairs of 16-bit numbers, if the target has one.
     """
 
     name: str
@@ -29,11 +30,12 @@ class DotProduct(Value):
     moved: tuple[int, int] = (0, 0)
     intrinsic: str = ""
     pairs: str = ""
+    short: bool = False
 
     @property
     def wide(self) -> bool:
         """Whether bytes are widened to 16 bits first."""
-        return not self.intrinsic
+        return not self.intrinsic and not self.short
 
     def named(self, name: str, lanes: int) -> str:
         """The name of an intrinsic for a vector of `lanes` 32-bit sums."""
@@ -47,13 +49,15 @@ class Dot(Enum):
     """The instructions for products of bytes, one per member.
 
     `VNNI` is AVX-512's vpdpbusd, `AVX_VNNI` the same under AVX2's encoding: unsigned by signed bytes. `SDOT` is Arm's:
-    signed by signed. `MADD` widens to 16 bits and adds pairs of products (pmaddwd).
+    signed by signed. `MADD` widens to 16 bits and adds pairs of products (pmaddwd). `SHORT` is x86's pmaddubsw, for
+    weights of at most four bits: unsigned by signed bytes, the sums of two products in 16 bits.
     """
 
     VNNI = DotProduct("vpdpbusd", 4, (0, 128), *_VPDP)
     AVX_VNNI = DotProduct("vpdpbusd.vex", 4, (0, 128), *_VPDP)
     SDOT = DotProduct("sdot", 4, (-128, 0), "llvm.aarch64.neon.sdot.v{lanes}i32.v{bytes}i8")
     MADD = DotProduct("pmaddwd", 2)
+    SHORT = DotProduct("pmaddubsw", 4, (0, 128), short=True)
 
 
 class Lookup(IntEnum):
@@ -273,6 +277,14 @@ def _native(precision: str, processor: str) -> Isa:
 def narrowed(isa: Isa) -> Isa:
     """An AVX-512 target that uses half of each register; masks and the number of registers stay the same."""
     return evolve(isa, vector_bytes=isa.vector_bytes // 2, narrow=True)
+
+
+@cache
+def multiplying(isa: Isa, bits: int) -> Isa:
+    """The target as it multiplies bytes by weights of `bits` bits: pairs of products with at most four bits fit in 16
+    bits, which saves x86 without VNNI the widening. (Of x86-64's own vectors, none multiply bytes.)
+    """
+    return evolve(isa, dot=Dot.SHORT) if bits <= 4 and isa.widens_bytes and isa.vector_bytes > 16 else isa
 
 
 def runnable(precision: str = "exact") -> tuple[Isa, ...]:

@@ -20,7 +20,7 @@ from onert_llvm.target.isa import Isa, Lookup
 BYTES = 256
 _BLOCK = 16
 _HALF = BYTES // 2
-_SHUFFLES = {32: "llvm.x86.avx2.pshuf.b", 64: "llvm.x86.avx512.pshuf.b.512"}
+SHUFFLES = {32: "llvm.x86.avx2.pshuf.b", 64: "llvm.x86.avx512.pshuf.b.512"}
 
 
 def stored_table(isa: Isa, results: Array) -> Array:
@@ -76,7 +76,7 @@ def _signed(byte: int) -> int:
 
 
 def _shuffled(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
-    name, t = _SHUFFLES[k.isa.vector_bytes], vec(I8, x.lanes)
+    name, t = SHUFFLES[k.isa.vector_bytes], vec(I8, x.lanes)
     halves = []
     for half, own in enumerate((registers[: len(registers) // 2], registers[len(registers) // 2 :])):
         rest, found = x ^ -_HALF if half else x, None

@@ -61,7 +61,7 @@ class ByteTerms(Terms):
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
     ) -> Sums:
-        group, shift, starts = self.group(k), narrow_shift(self.bits), [begin(j) for j in range(block.vectors)]
+        group, shift, starts = self.group(k), narrow_shift(k.isa, self.bits), [begin(j) for j in range(block.vectors)]
         acc = accumulators(k, [k.zeros(I32, k.isa.f32)] * len(starts) if shift else starts, block.count)
         width = block.vectors * k.isa.f32 * group
         steps = None if reading.depth is None else _groups(k, reading.depth, group)

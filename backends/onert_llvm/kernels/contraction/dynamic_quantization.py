@@ -78,7 +78,7 @@ def extent(k: Kernel, row: View, first: Val, last: Val) -> Extremes:
 class QuantizeDynamic(Value):
     """Quantise items to bytes in `out`; `scales` gets each item's float32 scale, `offsets` its 32-bit zero point.
 
-    Bytes are signed, or have `moved_by` added to them. `extents` are the extremes of each item's `parts`, unless pieces
+    Bytes are signed, or have 128 added to them. `extents` are the extremes of each item's `parts`, unless pieces
     are `whole` items, whose range is found here; `padding` points to `channels` bytes per item, which are set to its
     zero point. A work tile is a piece.
     """
@@ -143,7 +143,7 @@ class QuantizeDynamic(Value):
             padding[c].store(self._stored(k, zero.cast(I8)))
 
     def _stored(self, k: Kernel, value: Val) -> Val:
-        return value if self.signed or not moved_by(k.isa) else value ^ -128
+        return value if self.signed else value ^ -128
 
 
 def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:

@@ -6,14 +6,18 @@ sums then differ from those of the true zero points by terms that depend on the 
 
 Weights of 4 or 2 bits stay packed in memory (`pack_narrow`): a byte holds those of two or four consecutive groups along
 k. A shift and a mask bring each to the top of its byte, which multiplies it by a power of two; `narrow_shift` is the
-right shift that corrects the sums at the end.
+right shift that corrects the sums at the end. If sums of two products must fit in 16 bits (`Dot.SHORT`), a shuffle
+looks up the signed number instead, and the sums of two groups are added before they are widened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View, intrinsic, vec
+from onert_llvm.irbuilder.text import vector_constant
+from onert_llvm.kernels.arithmetic.byte_table import SHUFFLES
 from onert_llvm.target.isa import Isa
 
 from .float_microkernel import Accumulators
@@ -30,9 +34,14 @@ def step_terms(isa: Isa, bits: int = 8) -> int:
     return isa.group * (8 // bits)
 
 
-def narrow_shift(bits: int) -> int:
+def groups_at_once(isa: Isa) -> int:
+    """How many of the groups of narrow weights that share bytes `dots` adds together."""
+    return 2 if isa.dot.value.short else 1
+
+
+def narrow_shift(isa: Isa, bits: int) -> int:
     """The left shift of the sums of products with weights of `bits` bits."""
-    return 8 - bits
+    return 0 if isa.dot.value.short else 8 - bits
 
 
 def offset(isa: Isa, signed: bool) -> int:
@@ -59,6 +68,7 @@ def multiply_add_int8(
     or for weights of fewer `bits` the groups that share a byte; sums are then scaled by `1 << narrow_shift(bits)`.
     """
     group, together, terms = k.isa.group, 8 // bits, step_terms(k.isa, bits)
+    at_once = groups_at_once(k.isa)
     lanes = k.isa.f32 * group
     steps, begin = depth // terms, k.index(0)
     if _widens_pairs(k) and bits == 8 and steps.constant is None and rows[0].element is I8:
@@ -67,14 +77,15 @@ def multiply_add_int8(
         if at_step is not None:
             at_step(p)
         b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
-        for i in range(together):
-            own = [_own(x, i, bits) for x in b]
-            _step(k, acc, [_whole(k, row[p * terms + i * group], group, signed) for row in rows], own)
+        for first in range(0, together, at_once):
+            groups = range(first, first + at_once)
+            a = [[_whole(k, row[p * terms + i * group], group, signed) for row in rows] for i in groups]
+            _steps(k, acc, a, [[_own(k, x, i, bits) for x in b] for i in groups])
     if rest:
         p = depth // terms
         b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
         for i, first in enumerate(range(0, rest, group)):
-            own, count = [_own(x, i, bits) for x in b], min(group, rest - first)
+            own, count = [_own(k, x, i, bits) for x in b], min(group, rest - first)
             add_words(k, acc, [row[p * terms + first] for row in rows], own, count, signed)
 
 
@@ -132,18 +143,33 @@ def _some(k: Kernel, place: View, count: int, signed: bool) -> Val:
     return _whole(k, place, group, signed) if count == group else _part(k, place, count, group, signed)
 
 
-def _own(packed: Val, number: int, bits: int) -> Val:
-    """The weights of one of the groups that share bytes, at the top of each byte."""
+def _own(k: Kernel, packed: Val, number: int, bits: int) -> Val:
+    """The weights of one of the groups that share bytes, at the top of each byte unless that is `short` of room."""
     if bits == 8:
         return packed
-    return (packed << (8 - bits * (number + 1))) & (-1 << narrow_shift(bits))
+    if k.isa.dot.value.short:
+        return _signed(k, packed.lshr(bits * number) & ((1 << bits) - 1), bits)
+    return (packed << (8 - bits * (number + 1))) & (-1 << narrow_shift(k.isa, bits))
+
+
+def _signed(k: Kernel, codes: Val, bits: int) -> Val:
+    """The signed numbers whose lowest bits are `codes`: an entry of a table of sixteen."""
+    half = 1 << bits - 1
+    numbers = tuple((code + half) % (2 * half) - half for code in range(16)) * (codes.lanes // 16)
+    table = Val(k.b, vector_constant(codes.type, numbers))
+    return intrinsic(k.b, SHUFFLES[codes.lanes], codes.type, table, codes)
 
 
 def _step(k: Kernel, acc: Accumulators, a: Sequence[Val], b: Sequence[Val]) -> None:
-    wide = [x.cast(I16) if k.isa.dot.value.wide else x for x in b]
-    for ai, sums in zip(a, acc, strict=True):
-        for bj, x in zip(wide, sums, strict=True):
-            x.set(dot(k, x.get(), ai, bj))
+    _steps(k, acc, [a], [b])
+
+
+def _steps(k: Kernel, acc: Accumulators, a: Sequence[Sequence[Val]], b: Sequence[Sequence[Val]]) -> None:
+    """Add the products of some groups: `a[group][row]` and `b[group][vector]`."""
+    wide = [[x.cast(I16) if k.isa.dot.value.wide else x for x in each] for each in b]
+    for i, sums in enumerate(acc):
+        for j, x in enumerate(sums):
+            x.set(dots(k, x.get(), [each[i] for each in a], [each[j] for each in wide]))
 
 
 def _whole(k: Kernel, place: View, group: int, signed: bool) -> Val:
@@ -174,11 +200,23 @@ def _domain(k: Kernel, value: Val, group: int, signed: bool) -> Val:
 
 
 MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+_SHORT = {8: "llvm.x86.avx2.pmadd.ub.sw", 16: "llvm.x86.avx512.pmaddubs.w.512"}
+
+
+def dots(k: Kernel, acc: Val, a: Sequence[Val], b: Sequence[Val]) -> Val:
+    """Per lane: `acc` plus the products of at most two groups' activations and weights."""
+    if not k.isa.dot.value.short:
+        return reduce(lambda total, pair: dot(k, total, *pair), zip(a, b, strict=True), acc)
+    lanes = acc.lanes
+    pairs = [intrinsic(k.b, _SHORT[lanes], vec(I16, 2 * lanes), x, y) for x, y in zip(a, b, strict=True)]
+    return _dot_widened(k, acc, reduce(Val.__add__, pairs), k.const(I16, 1).splat(2 * lanes))
 
 
 def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
     """Per lane: `acc` plus the products of a group's activations `a` and weights `b`."""
     lanes = acc.lanes
+    if k.isa.dot.value.short:
+        return dots(k, acc, [a], [b])
     if k.isa.dot.value.wide:
         return _dot_widened(k, acc, a, b)
     return intrinsic(k.b, k.isa.dot.value.named(k.isa.dot.value.intrinsic, lanes), acc.type, acc, a, b)

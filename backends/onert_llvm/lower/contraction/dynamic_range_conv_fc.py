@@ -29,6 +29,7 @@ from onert_llvm.schedule import cost_model
 from onert_llvm.schedule.depthwise import pairs_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.schedule.winograd import MOST_PIECES
+from onert_llvm.target.isa import multiplying
 
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import repeat_bytes, sliding
@@ -103,12 +104,14 @@ def multiply(
     """
     m, row_bytes = rows
     taps, depth, n = weights.shape
-    pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
+    isa = multiplying(lowering.isa, bits)
+    pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(isa, bits)
     wide = widens(lowering, m, bits)
     shape = cost_model.Shape(m, n, taps * depth, integer=True, widened=wide)
-    tile = lowering.tile((ByteTerms, pointwise, rest, how, bits, wide), shape)
+    tile = lowering.tile((ByteTerms, pointwise, rest, how, bits, wide), shape, isa)
     used = (*source.accesses, *after.accesses)
-    product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits, widened=wide, beside=(*used, *source.more))
+    beside = (*used, *source.more)
+    product = byte_product(lowering, m, weights, tile, row_bytes, isa, bits=bits, widened=wide, beside=beside)
     common: dict[str, Slot] = {**product.slots, **after.slots, **({TILES: product.tiles} if how.ranged else {})}
     width = common["ldc"]
     assert isinstance(width, int)
@@ -120,11 +123,11 @@ def multiply(
             channels = taps * depth // geometry.taps
             operand, read = windows_of(geometry, channels, own.values, own.padding, Patches, most=MOST_PATCH_BYTES)
         algorithm = byte_contraction(
-            lowering.isa, tile, operand, depth, how, ByteTerms(0, source.signed, bits, widened=wide), far=False
+            isa, tile, operand, depth, how, ByteTerms(0, source.signed, bits, widened=wide), far=False
         )
         slots = common | own.slots | read | {"c": advanced(after.place, i * m * width * 4)}
-        touched = (*used, *product.rooms)
-        lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
+        touched, flops = (*used, *product.rooms), 2 * m * taps * depth * n
+        lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, flops, touched, isa=isa)
 
 
 def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, EpilogueTask]:
@@ -235,11 +238,11 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
-    source = quantize_once(lowering, at, x, m, 0, op.asymmetric_inputs)
+    bits = lowering.type(lowering.layer(at)[1]).dtype.bits
+    source = quantize_once(lowering, at, x, m, 0, op.asymmetric_inputs, bits=bits)
     ordered = w.T[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
-    bits = lowering.type(lowering.layer(at)[1]).dtype.bits
     multiply(lowering, at, source, ordered, after, how, (m, depth), None, bits=bits)
 
 

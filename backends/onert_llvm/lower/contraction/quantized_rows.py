@@ -15,6 +15,7 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Extent, Quantize
 from onert_llvm.kernels.contraction.extremes import PAIRS, PARTS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.target.isa import multiplying
 
 _PIECE = 1 << 14
 """The number of elements that are quantised as one piece."""
@@ -76,16 +77,16 @@ def advanced(pointer: Pointer, nbytes: int) -> Pointer:
 
 
 def quantize_once(
-    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
+    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int, bits: int = 8
 ) -> Quantized:
     """The same as `quantize`, but once for all layers of a kind with the same input, such as queries, keys and values,
     or branches.
     """
-    what = ("bytes", x, items, channels, asymmetric)
+    what = ("bytes", x, items, channels, asymmetric, moved_by(multiplying(lowering.isa, bits)))
     found: Quantized | None = lowering.retained(what)
     if found is not None:
         return evolve(found, more=lowering.scratch(*more, beside=found.accesses))
-    made = quantize(lowering, at, x, items, channels, asymmetric, *more)
+    made = quantize(lowering, at, x, items, channels, asymmetric, *more, bits=bits)
     kind, uses = type(lowering.operation(at).op), lowering.subgraph.uses[x]
     others = [i for i in uses if i > at and type(lowering.operation(i).op) is kind]
     return lowering.retain(what, made, made.accesses, max(others)) if others else made
@@ -142,11 +143,13 @@ def quantize(
     *more: int,
     transposed: bool = False,
     signed: bool = False,
+    bits: int = 8,
 ) -> Quantized:
     """Emit the commands that quantise an input item by item; `more` are sizes of the operation's other scratch memory.
-    With `transposed`, its last two axes are exchanged first. Bytes are `signed`, or as the dot product needs them.
+    With `transposed`, its last two axes are exchanged first. Bytes are `signed`, or as the dot product with weights of
+    `bits` bits needs them.
     """
-    signed = signed or not moved_by(lowering.isa)
+    signed = signed or not moved_by(multiplying(lowering.isa, bits))
     total = math.prod(lowering.shape(x))
     size = total // items
     chunks = -(-size // _PIECE)

@@ -13,7 +13,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Type, Val, Var, View, vec
 from onert_llvm.kernels.contraction.contraction import Ending, store
-from onert_llvm.kernels.contraction.int8_microkernel import dot, offset, step_terms
+from onert_llvm.kernels.contraction.int8_microkernel import dots, groups_at_once, offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Panel, Tile, each_block
 from onert_llvm.target.isa import Isa
 
@@ -125,12 +125,14 @@ class GemmBlocks(Value):
         """Add the terms whose weights share bytes."""
         group = k.isa.group
         packed = [w.load(k.isa.f32 * group) for w in weights]
-        for number in range(8 // self.bits):
-            own = [self._own(k, x, number) for x in packed]
+        at_once = groups_at_once(k.isa)
+        for first in range(0, 8 // self.bits, at_once):
+            numbers = range(first, first + at_once)
+            own = [[self._own(k, x, number) for number in numbers] for x in packed]
             for sums, place in zip(acc, places, strict=True):
-                a = _spread(k, place.after(number * group), group)
+                a = [_spread(k, place.after(number * group), group) for number in numbers]
                 for x, w in zip(sums, own, strict=True):
-                    x.set(dot(k, x.get(), w, a))
+                    x.set(dots(k, x.get(), w, a))
 
     def _own(self, k: Kernel, packed: Val, number: int) -> Val:
         """One of the groups of weights that share bytes, in the domain of the dot product."""

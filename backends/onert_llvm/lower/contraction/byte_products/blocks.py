@@ -24,6 +24,7 @@ from onert_llvm.lower.contraction.quantized_rows import Quantized, quantize
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import run_tile
 from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shortest
+from onert_llvm.target.isa import multiplying
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 STEP = 16
@@ -58,11 +59,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     run, bits, (n, depth) = weight.quantization.block_size, weight.dtype.bits, stored.shape
     m, runs = math.prod(lowering.shape(x)) // depth, depth // run
     after = epilogue_task(lowering, operations, op.activation, bias, n)
-    moved = lift(lowering.isa, bits)
+    isa = multiplying(lowering.isa, bits)
+    moved = lift(isa, bits)
     source = quantized_runs(lowering, at, x, (m, runs, run), -moved)
     (sums,) = source.more
-    tile = run_tile(m, n, lowering.isa)
-    product = byte_product(lowering, m, stored.T[None], tile, depth, bits=bits, pack=PackLifted(bits, moved))
+    tile = run_tile(m, n, isa)
+    product = byte_product(lowering, m, stored.T[None], tile, depth, isa, bits=bits, pack=PackLifted(bits, moved))
     scales = np.asarray(weight.quantization.scales, np.float32).reshape(n, runs)
     stored_scales = shortest(scales)
     slots: dict[str, Slot] = {
@@ -79,7 +81,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue), stored_scales is not scales)
     own = {name: slots[name] for name in algorithm.slots}
     touched = (*source.accesses, evolve(sums, write=False), *after.accesses)
-    lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
+    lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched, isa=isa)
 
 
 def quantized_runs(

@@ -23,6 +23,7 @@ from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, code_tile, decoded_work, run_tile
 from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import PackCodes, pack_run_scales, pack_words, panel_bytes_int8, shortest
+from onert_llvm.target.isa import multiplying
 from onert_llvm.target.machines import scratch_stride
 
 from .blocks import STEP, quantized_runs
@@ -82,12 +83,13 @@ def _bytes(lowering: Lowering, operations: Sequence[int], after: EpilogueTask) -
     at, operation, op = lowering.first(operations, BlockFullyConnected)
     x, codes, scales, *zeros = operation.used
     (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])
-    run, moved, middle = size * 8 // op.bits, lift(lowering.isa, op.bits), 1 << op.bits - 1
+    isa = multiplying(lowering.isa, op.bits)
+    run, moved, middle = size * 8 // op.bits, lift(isa, op.bits), 1 << op.bits - 1
     source = quantized_runs(lowering, at, x, (m, runs, run), -1 if zeros else -moved, apart=True)
     (sums,) = source.more
-    tile = run_tile(m, n, lowering.isa)
-    packed = lowering.packed(lowering.elements(codes), tile.columns, PackCodes(op.bits, moved - middle))
-    panel_bytes = panel_bytes_int8(1, runs * run, tile.columns, lowering.isa, op.bits)
+    tile = run_tile(m, n, isa)
+    packed = lowering.packed(lowering.elements(codes), tile.columns, PackCodes(op.bits, moved - middle), isa)
+    panel_bytes = panel_bytes_int8(1, runs * run, tile.columns, isa, op.bits)
     work, slots = partition(lowering, Shape(m, n, runs * run, True), tile, runs * run, packed, panel_bytes)
     factors = shortest(lowering.elements(scales))
     slots |= {**after.slots, **source.slots, "a": source.values, "c": after.place, "runs": runs, "starts": sums.pointer}
@@ -97,7 +99,7 @@ def _bytes(lowering: Lowering, operations: Sequence[int], after: EpilogueTask) -
     algorithm = GemmBlocks(tile, run, op.bits, after.epilogue, short, bool(zeros), apart=True)
     touched = (*source.accesses, evolve(sums, write=False), *after.accesses)
     flops = 2 * m * n * runs * run
-    lowering.emit(at, algorithm, slots, work.tiles, after.reads, after.writes, flops, touched)
+    lowering.emit(at, algorithm, slots, work.tiles, after.reads, after.writes, flops, touched, isa=isa)
 
 
 def _beside(lowering: Lowering, tile: Tile, scales: Array, *zeros: Array) -> dict[str, Slot]:
