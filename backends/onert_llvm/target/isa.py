@@ -131,7 +131,7 @@ class Isa(Value):
 
     @property
     def converts_halves(self) -> bool:
-        """Whether an instruction converts a register of float16 to float32."""
+        """Whether instructions convert a register of float16 to float32, and back."""
         return self.fma and self.architecture in ("x86_64", "aarch64")
 
     @property

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I16, I32, Kernel, Val, View, vec
+from onert_llvm.irbuilder import F16, F32, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, nearest
 
@@ -129,6 +129,8 @@ class WidenHalves(Conversion):
 
     def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
         def widened(x: Val) -> Val:
+            if k.isa.converts_halves and not self.brain:
+                return x.bits(vec(F16, x.lanes)).cast(F32)
             bits = x.cast(I32, signed=False)
             return (bits << 16).bits(vec(F32, x.lanes)) if self.brain else _widened(bits)
 
@@ -157,6 +159,8 @@ class NarrowFloats(Conversion):
 
     def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
         def narrowed(x: Val) -> Val:
+            if k.isa.converts_halves and not self.brain:
+                return x.cast(F16).bits(vec(I16, x.lanes))
             bits = x.bits(vec(I32, x.lanes))
             size = bits & 0x7FFFFFFF
             found = (_brain if self.brain else _half)(size)
