@@ -146,13 +146,19 @@ def test_scales_are_stored_as_float16_only_if_that_is_exact() -> None:
     assert shortest(np.full((2, 3), 0.125, np.float32)).dtype == np.float16
 
 
-@pytest.mark.parametrize("block", [None, 32], ids=["whole", "blocks"])
+@pytest.mark.parametrize(
+    ("source", "block"),
+    [(DType.FLOAT32, None), (DType.FLOAT32, 32), (DType.INT8, None)],
+    ids=["floats", "floats in blocks", "bytes"],
+)
 @pytest.mark.parametrize(("dtype", "name"), [(DType.INT4, "x86-64-v3"), (DType.INT2, "x86-64-v4")])
-def test_weights_of_few_bits_are_not_widened_without_vnni(dtype: DType, name: str, block: int | None) -> None:
+def test_weights_of_few_bits_are_not_widened_without_vnni(
+    dtype: DType, name: str, source: DType, block: int | None
+) -> None:
     count = 1 if block is None else 5 * 64 // block
     how = Quantization((0.5,) * count, (0,) * count, None if block is None else 1, block)
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (3, 64)), "x")
-    y = b.add(FullyConnected(), x, b.constant(np.ones((5, 64), np.int8), quantization=how, dtype=dtype))
-    *_, product = specs(b.subgraph([y]), target(name))
+    b, own = Builder(), None if source.is_float else Quantization((0.5,), (1,))
+    x = b.input(TensorType(source, (3, 64), quantization=own), "x")
+    w = b.constant(np.ones((5, 64), np.int8), quantization=how, dtype=dtype)
+    *_, product = specs(b.subgraph([b.add(FullyConnected(), x, w, quantization=(own,))]), target(name))
     assert product.isa.dot is Dot.SHORT

@@ -27,7 +27,7 @@ from onert_llvm.schedule.byte_outliers import split, with_row_again
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.depthwise import registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
-from onert_llvm.target.isa import Lookup
+from onert_llvm.target.isa import Lookup, multiplying
 
 from . import int8_filters, quantized_layer
 from .conv_geometry import MOST_PATCH_BYTES, Plane, rows_of, windows_of
@@ -81,23 +81,23 @@ def _cut(
     taps: Filter,
     row_bytes: int,
     pointwise: bool = True,
-    bits: int = 8,
     straight: bool = True,
     alone: bool = True,
 ) -> tuple[ByteProduct, Requantize, bool]:
-    """A product of `m` rows and a filter `[taps, k, n]` of `bits` with its target, its requantisation, and whether it
+    """A product of `m` rows and a filter `[taps, k, n]` with its target, its requantisation, and whether it
     has outliers; there are none unless taps are `straight`, that is contiguous. Rows are widened only if the layer is
     `alone`: groups that write shared memory could not be merged into one command.
     """
-    count, depth, n = taps.values.shape
+    (count, depth, n), bits = taps.values.shape, taps.bits
+    isa = multiplying(lowering.isa, bits)
     outliers = split(taps.values, taps.zero, lowering.isa.group) if straight and bits == 8 else None
     columns, how = layer.outputs.scaled(lowering, taps if outliers is None else Filter(outliers.whole, 0), layer.part)
     packed = taps.values if outliers is None else outliers.bytes
     signed, apart = layer.outputs.signed, outliers is not None and len(outliers.beyond) > 0
     wide = alone and not how.weight_zero_point and widens(lowering, m, bits)
-    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, apart, wide)
-    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True, widened=wide))
-    product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits, widened=wide, beside=layer.rooms)
+    code = (ByteTerms, pointwise, depth % step_terms(isa, bits), signed, how, bits, apart, wide)
+    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True, widened=wide), isa)
+    product = byte_product(lowering, m, packed, tile, row_bytes, isa, bits=bits, widened=wide, beside=layer.rooms)
     more = outlier_slots(lowering, product, outliers) if outliers is not None and apart else {}
     return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, apart
 
@@ -155,7 +155,7 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     straight = patched or geometry.pointwise
     alone = geometry.channels == c
-    cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, 8, straight, alone)
+    cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, straight, alone)
     padding = partial(layer.padding, lowering, c)
     rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches, most=MOST_PATCH_BYTES)
     signed = layer.outputs.signed
@@ -196,15 +196,16 @@ def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOut
         return
     stored = layer.outputs.types.input(1).dtype.bits
     bits = stored if layer.filter.zero == 0 and depth <= MOST_TERMS else 8
-    taps = layer.filter.ordered(layer.filter.values.T[None])
-    cut, how, outliers = _cut(lowering, layer, m, taps, depth, bits=bits)
+    taps = evolve(layer.filter.ordered(layer.filter.values.T[None]), bits=bits)
+    cut, how, outliers = _cut(lowering, layer, m, taps, depth)
     rows, slots = rows_of(layer.input(lowering), depth)
     signed = layer.outputs.signed
     ending = Bytes(how, signed)
     wide = bool(cut.rooms)
     terms = ByteTerms(0, signed, bits, outliers, wide)
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, ending, terms)
-    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n, cut.rooms)
+    isa = multiplying(lowering.isa, bits)
+    algorithm = byte_contraction(isa, cut.tile, rows, depth, ending, terms)
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n, cut.rooms, isa)
 
 
 def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:

@@ -26,7 +26,7 @@ from onert_llvm.schedule.weight_packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.target.isa import Isa
+from onert_llvm.target.isa import Isa, multiplying
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
@@ -56,10 +56,12 @@ def why_not_constant(types: CallTypes) -> str | None:
 
 @frozen(eq=False)
 class Filter:
-    """Signed bytes in the model's order, and the zero point that is still to be subtracted from them."""
+    """Signed bytes in the model's order, the zero point that is still to be subtracted from them, and the `bits` of
+    each that are packed."""
 
     values: Array
     zero: int
+    bits: int = 8
 
     def ordered(self, values: Array) -> Filter:
         """The same elements in another order or shape."""
@@ -132,7 +134,8 @@ class Outputs:
     def folded(self, weights: Filter, bias: Array | None, isa: Isa) -> Callable[[], Array]:
         """A function that computes the initial values of the accumulators."""
         zero = self.types.input(0).zero_point
-        return lambda: folded_bias(weights.values, bias, zero, weights.zero, isa, self.signed)
+        own = multiplying(isa, weights.bits)
+        return lambda: folded_bias(weights.values, bias, zero, weights.zero, own, self.signed)
 
     def ended(
         self, lowering: Lowering, slots: dict[str, Slot], limits: tuple[int, int], how: Requantize

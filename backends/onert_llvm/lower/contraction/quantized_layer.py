@@ -17,6 +17,7 @@ from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.target.isa import Isa
 
 from .conv_geometry import Plane, plane
 from .int8_filters import Filter, stored
@@ -84,10 +85,12 @@ class Layer(Generic[OutputsT]):
         tiles: int,
         flops: int,
         more: tuple[Access, ...] = (),
+        isa: Isa | None = None,
     ) -> None:
-        """Emit the command that computes the results; `more` is other memory that it uses."""
+        """Emit the command that computes the results; `more` is other memory that it uses, `isa` its target."""
         writes = (self.result,) if self.room is None else ()
-        lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, (*self.rooms, *more))
+        touched = (*self.rooms, *more)
+        lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, touched, isa=isa)
 
 
 MakeOutputs = Callable[[CallTypes, Activation, bool], OutputsT]
