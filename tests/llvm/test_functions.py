@@ -27,6 +27,7 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
     (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
     (Fn.ERF, _erf, (-5.0, 5.0), 6),
     (Fn.GELU, lambda x: x / 2 * (1 + _erf(x / math.sqrt(2))), (0.0, 100.0), 4),
+    (Fn.SOFTPLUS, lambda x: np.logaddexp(x, 0), (-87.0, 200.0), 5),
     (Fn.LOG, np.log, (1e-45, 3e38), 2),
     (Fn.SIN, np.sin, (-1e6, 1e6), 1.5),
     (Fn.SIN, np.sin, (-3.4e38, 3.4e38), 1.5),
@@ -106,6 +107,7 @@ def test_functions_return_their_limits_at_infinities_and_propagate_nan(isa: Isa)
     np.testing.assert_array_equal(_apply(isa, Fn.ERF, x), np.array([0, 1, -1, nan, 1, -1], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.GELU, x), np.array([0, inf, nan, nan, 200, 0], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.LOGISTIC, x)[:5], np.array([0.5, 1, 0, nan, 1], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.SOFTPLUS, x)[1:], np.array([inf, 0, nan, 200, 0], np.float32))
     logs = np.array([1.0, 0.0, -1.0, inf, nan], np.float32)
     np.testing.assert_array_equal(_apply(isa, Fn.LOG, logs), np.array([0, -inf, nan, inf, nan], np.float32))
 

@@ -67,6 +67,12 @@ _NORMAL = (
 )  # fmt: skip
 """The same for the normal distribution function less 1/2, up to 5.6; beyond that its tail vanishes in float32."""
 
+_LOG1P = (
+    (0.9464740753173828, 0.820776104927063, 0.11713968962430954),
+    (0.9464740753173828, 1.2940113544464111, 0.4486843943595886, 0.029430177062749863),
+)
+"""Two polynomials whose quotient is `log(1 + x) / x` from 0 to 1; scaled to round best."""
+
 _HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
 """pi/2 in three parts, each a float32."""
 _HALF_PI_WIDE = (1.570796325802803, 9.920935796805404e-10)
@@ -350,6 +356,13 @@ def gelu(k: Kernel, x: Val) -> Val:
     square = near * near
     above, below = (polynomial(k, square, part) for part in _NORMAL)
     return x * (x < -5.6).select(0.0, k.fma(above / below, near, x.like(0.5)))
+
+
+def softplus(k: Kernel, x: Val) -> Val:
+    """`log(1 + exp(x))`, within 5 ulp; results that would be subnormal may be 0."""
+    e = exp(k, -x.call("fabs"), negative=True)
+    above, below = (polynomial(k, e, part) for part in _LOG1P)
+    return k.fma(above / below, e, x.like(0.0).max(x))
 
 
 def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:

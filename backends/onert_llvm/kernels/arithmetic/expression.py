@@ -117,6 +117,7 @@ class Fn(Enum):
     LOGISTIC = "logistic"
     ERF = "erf"
     GELU = "gelu"
+    SOFTPLUS = "softplus"
     FLOOR = "floor"
     CEIL = "ceil"
     ROUND = "round"
@@ -212,6 +213,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.LOGISTIC: vm.logistic,
     Fn.ERF: vm.erf,
     Fn.GELU: vm.gelu,
+    Fn.SOFTPLUS: vm.softplus,
     Fn.FLOOR: vm.floor,
     Fn.CEIL: vm.ceil,
     Fn.ROUND: vm.round_even,

@@ -124,6 +124,8 @@ atanh = _in_float64(_odd(_atanh))
 
 def softplus(x: Expr) -> Expr:
     """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
+    if x.kind is Kind.F32:
+        return call(Fn.SOFTPLUS, x)
     rest = log1p(call(Fn.EXP, call(Fn.NEG, call(Fn.ABS, x))))
     return call(Fn.ADD, call(Fn.MAXIMUM, x, number(x, 0.0)), rest)
 
