@@ -11,7 +11,7 @@ import pytest
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Leaf, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
-from onert_llvm.lower.elementwise.transcendental import erf
+from onert_llvm.lower.elementwise.transcendental import erf, softplus, tanh
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -27,7 +27,8 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
     (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
     (Fn.ERF, _erf, (-5.0, 5.0), 6),
     (Fn.GELU, lambda x: x / 2 * (1 + _erf(x / math.sqrt(2))), (0.0, 100.0), 4),
-    (Fn.SOFTPLUS, lambda x: np.logaddexp(x, 0), (-87.0, 200.0), 5),
+    (Fn.SOFTPLUS, lambda x: np.logaddexp(x, 0), (-87.0, 200.0), 4),
+    (Fn.MISH_FACTOR, lambda x: np.tanh(np.logaddexp(x, 0)), (-86.0, 200.0), 4),
     (Fn.LOG, np.log, (1e-45, 3e38), 2),
     (Fn.SIN, np.sin, (-1e6, 1e6), 1.5),
     (Fn.SIN, np.sin, (-3.4e38, 3.4e38), 1.5),
@@ -98,6 +99,11 @@ def test_erf_of_a_quotient_keeps_the_error_bound(isa: Isa, divisor: float) -> No
     np.testing.assert_allclose(_computed(isa, tree, x), expected, rtol=8 * 2**-23, atol=1e-37)
 
 
+def test_the_tangent_of_softplus_is_one_function_without_a_logarithm() -> None:
+    assert tanh(softplus(X)) == Apply(Fn.MISH_FACTOR, (X,))
+    assert tanh(X) == Apply(Fn.TANH, (X,))
+
+
 @ISAS
 def test_functions_return_their_limits_at_infinities_and_propagate_nan(isa: Isa) -> None:
     inf, nan = np.inf, np.nan
@@ -108,6 +114,7 @@ def test_functions_return_their_limits_at_infinities_and_propagate_nan(isa: Isa)
     np.testing.assert_array_equal(_apply(isa, Fn.GELU, x), np.array([0, inf, nan, nan, 200, 0], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.LOGISTIC, x)[:5], np.array([0.5, 1, 0, nan, 1], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.SOFTPLUS, x)[1:], np.array([inf, 0, nan, 200, 0], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.MISH_FACTOR, x)[1:], np.array([1, 0, nan, 1, 0], np.float32))
     logs = np.array([1.0, 0.0, -1.0, inf, nan], np.float32)
     np.testing.assert_array_equal(_apply(isa, Fn.LOG, logs), np.array([0, -inf, nan, inf, nan], np.float32))
 

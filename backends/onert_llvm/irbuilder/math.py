@@ -359,10 +359,17 @@ def gelu(k: Kernel, x: Val) -> Val:
 
 
 def softplus(k: Kernel, x: Val) -> Val:
-    """`log(1 + exp(x))`, within 5 ulp; results that would be subnormal may be 0."""
+    """`log(1 + exp(x))`, within 4 ulp; results that would be subnormal may be 0."""
     e = exp(k, -x.call("fabs"), negative=True)
     above, below = (polynomial(k, e, part) for part in _LOG1P)
     return k.fma(above / below, e, x.like(0.0).max(x))
+
+
+def mish_factor(k: Kernel, x: Val) -> Val:
+    """`tanh(softplus(x))`, within 4 ulp; results that would be subnormal may be 0."""
+    e = exp(k, x.like(20.0).min(x))
+    n = k.fma(e, e, e + e)
+    return n / (n + 2.0)
 
 
 def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:

@@ -118,6 +118,7 @@ class Fn(Enum):
     ERF = "erf"
     GELU = "gelu"
     SOFTPLUS = "softplus"
+    MISH_FACTOR = "mish_factor"
     FLOOR = "floor"
     CEIL = "ceil"
     ROUND = "round"
@@ -214,6 +215,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.ERF: vm.erf,
     Fn.GELU: vm.gelu,
     Fn.SOFTPLUS: vm.softplus,
+    Fn.MISH_FACTOR: vm.mish_factor,
     Fn.FLOOR: vm.floor,
     Fn.CEIL: vm.ceil,
     Fn.ROUND: vm.round_even,

@@ -64,7 +64,7 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.ATAN: (transcendental.atan, _EXACT),
     UnaryKind.SINH: (transcendental.sinh, _EXACT),
     UnaryKind.COSH: (transcendental.cosh, _EXACT),
-    UnaryKind.TANH: (_unary(Fn.TANH), _EXACT),
+    UnaryKind.TANH: (transcendental.tanh, _EXACT),
     UnaryKind.ASINH: (transcendental.asinh, _EXACT),
     UnaryKind.ACOSH: (transcendental.acosh, _EXACT),
     UnaryKind.ATANH: (transcendental.atanh, _EXACT),

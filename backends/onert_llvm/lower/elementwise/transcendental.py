@@ -130,6 +130,13 @@ def softplus(x: Expr) -> Expr:
     return call(Fn.ADD, call(Fn.MAXIMUM, x, number(x, 0.0)), rest)
 
 
+def tanh(x: Expr) -> Expr:
+    """tanh(x); of a softplus (Mish), it is a quotient of polynomials of its exponential."""
+    if isinstance(x, Apply) and x.fn is Fn.SOFTPLUS:
+        return call(Fn.MISH_FACTOR, *x.args)
+    return call(Fn.TANH, x)
+
+
 def trunc(x: Expr) -> Expr:
     return chosen(less(x, number(x, 0.0)), call(Fn.CEIL, x), call(Fn.FLOOR, x))
 
