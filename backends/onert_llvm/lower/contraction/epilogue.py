@@ -40,6 +40,13 @@ class EpilogueTask(Value):
         """The operand that the group computes."""
         return self.writes[0]
 
+    def after(self, sums: Access, width: int) -> EpilogueTask:
+        """The epilogue of products to which earlier `sums`, in rows of `width` columns, are added first."""
+        slots: dict[str, Slot] = {_EARLIER: sums.pointer, f"{_EARLIER}_stride": width}
+        epilogue = evolve(self.epilogue, tree=_with_earlier(self.epilogue.tree))
+        touched = (*self.accesses, evolve(sums, write=False))
+        return evolve(self, epilogue=epilogue, slots={**self.slots, **slots}, accesses=touched)
+
     def from_column(self, column: int) -> EpilogueTask:
         """The epilogue of the results from a column on."""
         slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
@@ -110,6 +117,9 @@ class Windows(Value):
         return found
 
 
+_EARLIER = "earlier"
+"""The slot of the matrix of sums that a product continues."""
+
 _MANY_TERMS = 64
 """For sums of this many terms, the cost of clamping is not measurable."""
 
@@ -128,6 +138,13 @@ def _added(tree: Expr, matrices: Sequence[str]) -> str | None:
     if isinstance(tree, Apply) and tree.fn is Fn.ADD and ACC in tree.args:
         return next((e.name for e in tree.args if isinstance(e, Leaf) and e.name in matrices), None)
     return None
+
+
+def _with_earlier(tree: Expr) -> Expr:
+    """The tree with the sum of the accumulator and the earlier sums in place of the accumulator."""
+    if tree == ACC:
+        return Apply(Fn.ADD, (ACC, Leaf(_EARLIER)))
+    return evolve(tree, args=tuple(map(_with_earlier, tree.args))) if isinstance(tree, Apply) else tree
 
 
 def _moved(pointer: Pointer, nbytes: int) -> Pointer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from attrs import evolve, frozen
@@ -12,19 +13,20 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
-from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN
 from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
-from onert_llvm.schedule.cost_model import Shape, Work, lanes_for, product_tile, run_tile
+from onert_llvm.schedule.cost_model import Shape, Work, guard, lanes_for, product_tile, run_tile
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.line_tiles import LineTile, line_tile
 from onert_llvm.target.isa import Isa
@@ -39,6 +41,11 @@ from .winograd import layers as winograd
 
 MOST_GROUPS = 256
 """The limit for grouped convolutions, in which each group has its own commands."""
+
+_LONG_SUM, _TOGETHER, _ROWS_OF_PARTS = 4096, 1024, 16
+"""Sums of at least so many terms are added in parts of about so many, if a layer has at least so many rows. The panels
+of weights of a part stay in the second-level cache while all rows are multiplied.
+"""
 
 
 def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -277,26 +284,73 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
         return
     if constant:
         weights = lowering.elements(weight).T
-        code, kind = (True, after.parameterized(depth).epilogue), terms(lowering, m, depth, weights)
-        found = product(lowering, m, weights[None], code, kind=kind, apart=depth * 4)
+        code = (True, after.parameterized(depth).epilogue)
+        multiply_constant(lowering, at, x, m, weights, after, code)
+        return
+    multiply(lowering, at, x, depth, loose_product(lowering, at, m, weight, depth), after)
+
+
+def multiply_constant(
+    lowering: Lowering, at: int, x: int, m: int, weights: Array, after: EpilogueTask, code: Hashable = None
+) -> None:
+    """The product of the `m` rows of `x` and constant weights `[depth, n]`, with the best tile for `code`."""
+    depth = len(weights)
+    kind = terms(lowering, m, depth, weights)
+    if kind is Terms.FLOAT and depth >= _LONG_SUM and _has_rows(m):
+        _multiply_in_parts(lowering, at, x, m, weights, after)
     else:
-        found = loose_product(lowering, at, m, weight, depth)
-    multiply(lowering, at, x, depth, found, after)
+        multiply(lowering, at, x, depth, product(lowering, m, weights[None], code, kind=kind, apart=depth * 4), after)
 
 
-def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: EpilogueTask) -> None:
-    """The product of the rows of `x`, with `depth` elements each, and a matrix."""
+def _has_rows(m: int) -> bool:
+    """Whether the rows of a product are enough to add its terms in parts."""
+    several = hint(m) >= _ROWS_OF_PARTS
+    guard(m >= _ROWS_OF_PARTS if several else m < _ROWS_OF_PARTS)
+    return several
+
+
+def _multiply_in_parts(lowering: Lowering, at: int, x: int, m: int, weights: Array, after: EpilogueTask) -> None:
+    """The same, as one product for each part of the terms. All but the last store sums that the next one continues."""
+    depth, n = weights.shape
+    count = depth // _TOGETHER
+    ends = [depth * number // count for number in range(count + 1)]
+    *_, sums, others = lowering.scratch(*(access.nbytes for access in after.accesses), m * n * 4, m * n * 4)
+    for first, end in pairwise(ends):
+        own = after if end == depth else EpilogueTask(PLAIN, {}, (), sums.pointer, (), (sums,))
+        own = own.after(others, n) if first else own
+        code = (True, own.parameterized(end - first).epilogue)
+        found = product(lowering, m, weights[None, first:end], code, apart=depth * 4)
+        multiply(lowering, at, x, depth, found, own, first, end - first)
+        sums, others = others, sums  # a product may compute rows twice, so it must not overwrite what it adds
+
+
+def multiply(
+    lowering: Lowering,
+    at: int,
+    x: int,
+    depth: int,
+    found: Product,
+    after: EpilogueTask,
+    first: int = 0,
+    count: int | None = None,
+) -> None:
+    """The product of the rows of `x`, with `depth` elements each, or of `count` of these from `first` on, and a matrix.
+
+    Only products of floats may have fewer terms than elements.
+    """
+    count = depth if count is None else count
     after, flops, touched, reads = (
-        after.parameterized(depth),
-        2 * found.m * found.n * depth,
-        found.accesses,
+        after.parameterized(count),
+        2 * found.m * found.n * count,
+        (*found.accesses, *after.accesses),
         (x, *after.reads),
     )
-    source = lowering.operand(x)
+    source, apart = lowering.operand(x, first * 4), depth
     if found.terms.pairs:
         made = rounded_rows(lowering, at, source, (found.m, depth, depth), (x,), shared=True)
-        source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
-    rows, slots = rows_of(source, depth)
+        source, touched, reads = made.pointer, (made, *after.accesses), after.reads
+        apart = count = (depth + 1) // 2
+    rows, slots = rows_of(source, count, apart)
     slots |= {**found.slots, **after.slots, "c": after.place}
     algorithm = Contraction(found.tile, rows, FloatTerms(not found.accesses, kind=found.terms), after.epilogue)
     parts = lowering.parts(found.work.tiles, flops)

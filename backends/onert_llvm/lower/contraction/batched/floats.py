@@ -20,10 +20,9 @@ from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
-from onert_llvm.lower.contraction.bfloat.layers import terms
 from onert_llvm.lower.contraction.dots import dots
 from onert_llvm.lower.contraction.epilogue import epilogue_task
-from onert_llvm.lower.contraction.float_conv_fc import multiply, product
+from onert_llvm.lower.contraction.float_conv_fc import multiply_constant
 from onert_llvm.lower.contraction.partition import partition
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 
@@ -71,8 +70,7 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
     depth, n = w.shape
     m = math.prod(lowering.shape(x)) // depth
     after = epilogue_task(lowering, operations, Activation.NONE, None, n)
-    found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w), apart=depth * 4)
-    multiply(lowering, operations[0], x, depth, found, after)
+    multiply_constant(lowering, operations[0], x, m, w, after)
 
 
 def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:
