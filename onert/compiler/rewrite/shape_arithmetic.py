@@ -51,8 +51,15 @@ class _InexactError(ValueError):
 
 
 def _truncated(x: Any, y: Any) -> Any:
-    """Integer division as in C, for non-negative numbers."""
-    return x // y if x >= 0 and y > 0 else _refused()
+    """Integer division as in C, by positive numbers."""
+    if y <= 0:
+        _refused()
+    return x // y if x >= 0 else -(-x // y)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """The remainder of such a division, which has the sign of `x`."""
+    return x - _truncated(x, y) * y
 
 
 def _exact_quotient(x: Any, y: Any) -> Any:
@@ -77,7 +84,7 @@ _INTEGERS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
     BinaryKind.DIV: _truncated,
     BinaryKind.FLOOR_DIV: lambda x, y: x // y if y > 0 else _refused(),
     BinaryKind.FLOOR_MOD: lambda x, y: x % y if y > 0 else _refused(),
-    BinaryKind.REMAINDER: lambda x, y: x % y if x >= 0 and y > 0 else _refused(),
+    BinaryKind.REMAINDER: _remainder,
     BinaryKind.MAXIMUM: maximum,
     BinaryKind.MINIMUM: minimum,
 }
