@@ -73,13 +73,13 @@ def has_own_layout(memory: Memory) -> bool:
     return hasattr(memory, "nbytes")
 
 
-_LITTLE = 1 << 20
+LITTLE = 1 << 20
 """Bytes that any machine has."""
 
 
 def require_room(nbytes: int) -> None:
     """Raises ExecutionError if the machine has less than `nbytes` of memory in total, before anything is allocated."""
-    if nbytes < _LITTLE:
+    if nbytes < LITTLE:
         return
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if nbytes > room:

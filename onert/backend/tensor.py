@@ -47,6 +47,15 @@ class Tensor:
             return self._buffer  # spares small models several calls for each of their outputs
         return self.memory.copy_out(self.buffer, self.type)
 
+    @property
+    def held(self) -> int:
+        """The bytes of a dynamic tensor's current elements; 0 for others."""
+        if not self.dynamic:
+            return 0
+        if isinstance(self._buffer, np.ndarray):
+            return self._buffer.nbytes
+        return 0 if self._buffer is None else self.array.nbytes
+
     def assign(self, array: Array) -> None:
         """Store a result: copied into the buffer, or, if the tensor is dynamic, as its new buffer.
 

@@ -30,6 +30,8 @@ _STAYING = Python | Unsupported
 """Operations that stay in the entry like those with effects; unsupported ones, so that all are reported at once."""
 
 
+_SIZE = 6
+"""A size for dimensions of unknown size, to find out what depends on nothing else."""
 MOST_DELAYS = 16
 """How often the operations on lists are placed anew before they stay in the entry."""
 
@@ -88,6 +90,10 @@ def cut(entry: Entry, prepared: Subgraph) -> Cut | None:
     for place in sorted({*stay, *moved}):
         if place in moved:
             part = _part(known, moved[place])
+            if _is_all_sizes(part, known):
+                operations += moved[place]
+                operations += stay.get(place, ())
+                continue
             results = tuple(known.type(o) for o in part.outputs)
             at = len(model) + len(parts)
             what = f"part {len(parts)} of {len(part.operations)} operations"
@@ -270,6 +276,23 @@ def _part(graph: Subgraph, operations: Sequence[Operation]) -> Subgraph:
     for i in inputs:
         operands[i] = Operand(_unsized(graph.type(i)), graph.operands[i].name)
     return Subgraph(tuple(operands), tuple(operations), inputs, outputs, graph.name)
+
+
+def _is_all_sizes(part: Subgraph, known: Subgraph) -> bool:
+    """Whether the sizes of all results are unknown even if those of the inputs are known, and the operations are quick
+    to evaluate: then compiling the part for sizes gains nothing.
+
+    Inference tries a size for all dimensions. If that breaks a rule, or is mistaken, the part is only slower.
+    """
+    if any(operation.op.sized is None for operation in part.operations):
+        return False
+    given = {i: known.type(i) for i in part.inputs}
+    tried = {i: t.with_shape(tuple(_SIZE if d is None else d for d in t.shape)) for i, t in given.items() if t.ranked}
+    try:
+        found = infer_model(Subgraphs((part.with_types(tried),)))[0]
+    except ModelError:
+        return False
+    return not any(found.type(o).is_static for operation in found.operations for o in operation.outputs)
 
 
 def _unsized(type_: TensorType) -> TensorType:

@@ -136,6 +136,10 @@ class Op(Value):
     - `prepare(self, x: Array | None, ...) -> Callable[..., ...] | None`: optional; `evaluate` as a function of those
       operands that are None, given all others, or None if nothing is gained. Called once with the operands that are
       constants, so that tables are not made in every run.
+    - `sized(self, types: CallTypes) -> Callable[..., ...] | None`: optional; `evaluate`, without its checks, as a
+      function of all operands of these types, which `infer` has accepted. None if nothing is gained. It is made once
+      for all runs with the same shapes and the same elements of those operands whose values it reads from `types`; the
+      function takes these from there, as the operands may have other elements meanwhile.
 
     `stored` says that `evaluate` only moves elements, so that quantised elements are moved without dequantising them.
     `shares` says that the only result is the memory of the first operand in another shape. `overwrites` says that the
@@ -160,6 +164,7 @@ class Op(Value):
     evaluate_quantized: ClassVar[Callable[..., Any] | None] = None
     evaluate_in: ClassVar[Callable[..., Any] | None] = None
     prepare: ClassVar[Callable[..., Callable[..., Any] | None] | None] = None
+    sized: ClassVar[Callable[..., Callable[..., Any] | None] | None] = None
 
     @classmethod
     def __attrs_init_subclass__(cls) -> None:

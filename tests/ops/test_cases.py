@@ -9,7 +9,8 @@ from cases.case import Case
 from verdict import check_inference
 
 from onert.backend.alone import Alone
-from onert.ir import OPS, Op, infer
+from onert.ir import OPS, Op, evaluate, infer
+from onert.ir.analysis.evaluate import is_plain, sized
 
 CASES = list(all_cases())
 SHIPPED = sorted((op for op in OPS.values() if op.__module__.startswith("onert.")), key=lambda op: op.__name__)
@@ -43,3 +44,22 @@ def test_every_operation_has_a_docstring_and_cases(op: type[Op]) -> None:
     assert len(op.__doc__) >= 30
     if op.evaluate_in is None and op.__name__ not in WITHOUT:
         assert any(type(case.op) is op for case in CASES), f"{op.__name__} has no case in tests/cases"
+
+
+@pytest.mark.parametrize("label", sorted({case.op.label for case in CASES if case.op.sized is not None}))
+def test_functions_for_known_sizes_compute_what_the_operation_does(label: str) -> None:
+    made = 0
+    for case in (c for c in CASES if c.op.label == label):
+        types = case.types()
+        function = (
+            sized(case.op, types) if is_plain(case.op, types) and all(t.is_static for t in types.outputs) else None
+        )
+        if function is None:
+            continue
+        made += 1
+        kept = [None if x is None else x.copy() for x in case.inputs]
+        for mine, meant in zip(function(*case.inputs), evaluate(case.op, kept, types), strict=True):
+            assert (mine.shape, mine.dtype) == (meant.shape, meant.dtype), case.name
+            np.testing.assert_array_equal(mine, meant, err_msg=case.name)
+            assert all(mine is not x for x in case.inputs), case.name
+    assert made

@@ -49,6 +49,37 @@ def evaluate_plain(
     return _checked(op, results, types)
 
 
+def sized(op: Op, types: CallTypes) -> Callable[..., tuple[Array, ...]] | None:
+    """`evaluate` for operands and results of these plain types, if the operation has a function for them."""
+    found = None if op.sized is None else op.sized(types)
+    if found is None:
+        return None
+    function: Callable[..., Array | tuple[Array, ...]] = found if op.stored else _unnoticed(found)
+    if len(types.outputs) > 1:
+        return lambda *xs: _checked(op, _tuple(function(*xs)), types)
+    dtype = types.output.dtype.numpy
+
+    def one(*xs: Array | None) -> tuple[Array, ...]:
+        result = function(*xs)
+        return (
+            (result,)
+            if isinstance(result, np.ndarray) and result.dtype == dtype
+            else _checked(op, _tuple(result), types)
+        )
+
+    return one
+
+
+def _unnoticed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without warnings: IEEE results are intended."""
+
+    def run(*xs: Array | None) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*xs)
+
+    return run
+
+
 def _checked(op: Op, results: tuple[Array, ...], types: CallTypes) -> tuple[Array, ...]:
     for result, declared in zip(results, types.outputs, strict=True):
         if result.dtype != declared.dtype.numpy:

@@ -9,9 +9,9 @@ from attrs import evolve, frozen
 from onert.ir.dtype import Array
 from onert.ir.op import Op
 from onert.ir.types import CallTypes, Constant, TensorType
-from onert.ir.value import Value
+from onert.ir.value import ByIdentity
 
-from .evaluate import is_plain
+from .evaluate import is_plain, sized
 from .inference import declare, infer, shapes_ok
 
 MOST_KEPT, MOST_BYTES = 64, 256
@@ -19,18 +19,25 @@ MOST_KEPT, MOST_BYTES = 64, 256
 them."""
 
 
-@frozen
-class Priced(Value):
-    """Types of an operation, the bytes of its results, the cost of evaluating it in additions, and `is_plain`."""
+@frozen(eq=False)
+class Priced(ByIdentity):
+    """Types of an operation, the bytes of its results, the cost of evaluating it in additions, and `is_plain`.
+
+    `function` computes the results of operands with these types and elements, where the operation has `sized`.
+    """
 
     types: CallTypes
     nbytes: int
     work: int
     is_plain: bool
+    function: Callable[..., tuple[Array, ...]] | None = None
 
 
 def priced(op: Op, types: CallTypes, work: Callable[[Op, CallTypes], int]) -> Priced:
-    return Priced(types, sum(t.nbytes for t in types.outputs if t.is_static), work(op, types), is_plain(op, types))
+    plain, whole = is_plain(op, types), all(t.is_static for t in types.outputs)
+    function = sized(op, types) if plain and whole else None
+    nbytes = sum(t.nbytes for t in types.outputs if t.is_static)
+    return Priced(types, nbytes, work(op, types), plain, function)
 
 
 class _Noted(Constant):
@@ -79,23 +86,26 @@ class RunTypes:
 
     def __call__(self, arrays: Sequence[Array | None]) -> Priced:
         """Raises RuleError if these arrays break a rule of the operation."""
-        key = self._key(arrays)
-        found = None if key is None else self._kept.get(key)
-        return self._new(arrays) if found is None else found
+        return self.kept(arrays, self._shapes(arrays)) or self._new(arrays)
 
-    def _key(self, arrays: Sequence[Array | None]) -> object:
-        """What types depend on, as far as it is known; None if that is too much to keep."""
-        shapes = tuple([None if (array := arrays[at]) is None else array.shape for at in self._varying])
-        if not self._read:
-            return shapes
-        elements = []
+    def _shapes(self, arrays: Sequence[Array | None]) -> list[object]:
+        return [None if (array := arrays[at]) is None else array.shape for at in self._varying]
+
+    def kept(self, arrays: Sequence[Array | None], shapes: list[object]) -> Priced | None:
+        """What is kept for arrays of these sizes, with the shapes of those that vary; reads each element at most
+        once."""
+        return self._kept.get(self._key(arrays, shapes))
+
+    def _key(self, arrays: Sequence[Array | None], shapes: list[object]) -> object:
+        """What types depend on, as far as it is known; None, for which nothing is kept, if that is too much."""
+        key = shapes
         for at in self._read:
             array = arrays[at]
             if array is not None:
                 if array.nbytes > MOST_BYTES or array.dtype.hasobject:
                     return None
-                elements.append(array.tobytes())
-        return shapes, *elements
+                key.append(array.tobytes())
+        return tuple(key)
 
     def _new(self, arrays: Sequence[Array | None]) -> Priced:
         read: set[int] = set()
@@ -108,7 +118,7 @@ class RunTypes:
         if not read.issubset(self._read):
             self._read = tuple(sorted(read.union(self._read)))
             self._kept.clear()
-        key = self._key(arrays)
+        key = self._key(arrays, self._shapes(arrays))
         if key is not None:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()

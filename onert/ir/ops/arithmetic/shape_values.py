@@ -1,14 +1,20 @@
-"""Shapes and indices that operations receive as tensors."""
+"""Shapes and indices that operations receive as tensors, and functions that move elements by them (`Op.sized`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import require
 from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape, num_elements, text
 from onert.ir.types import TensorType, unranked
+
+Index = tuple[Any, ...]
+"""An index of an array."""
 
 
 def integers(x: TensorType, name: str) -> tuple[int, ...] | None:
@@ -90,3 +96,77 @@ def require_index_type(x: TensorType, name: str) -> None:
     """Raises RuleError unless the operand's element type is an integer type that may hold indices."""
     if x.dtype not in (DType.INT32, DType.INT64, DType.INT16, DType.INT8, DType.UINT8, DType.UINT32):
         raise RuleError(f"{name} holds {x.dtype.text}, expected integers")
+
+
+def margins(paddings: Array) -> list[tuple[int, int]]:
+    """Pairs of margins. Raises RuleError if one is negative."""
+    found = values(paddings)
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    if not all(a >= 0 and b >= 0 for a, b in pairs):
+        raise RuleError(f"paddings is {pairs_text(pairs)}, expected no negatives")
+    return pairs
+
+
+def wider(x: Shape, pairs: list[tuple[int, int]] | None) -> Shape:
+    """The shape with margins, as far as they are known. Raises RuleError as `checked_shape`."""
+    if pairs is None:
+        return unknown(len(x))
+    wide = tuple(None if d is None else d + a + b for d, (a, b) in zip(x, pairs, strict=True))
+    checked_shape(tuple(d for d in wide if d is not None), "the padded shape")
+    return wide
+
+
+def inside(x: tuple[int, ...], pairs: list[tuple[int, int]]) -> Index:
+    """Where an array of this shape is in the padded one."""
+    return tuple(slice(a, a + d) for (a, _), d in zip(pairs, x, strict=True))
+
+
+def part(index: Index) -> Callable[..., Array]:
+    """The elements of an array at this index, which gives a view."""
+    return lambda x, *_: x[index].copy()
+
+
+def filled(shape: tuple[int, ...]) -> Callable[..., Array]:
+    """An array of this shape, filled with the one element of the second operand."""
+
+    def fill(_: Array, value: Array) -> Array:
+        out = np.empty(shape, value.dtype)
+        out[...] = value.reshape(())
+        return out
+
+    return fill
+
+
+def padded(shape: tuple[int, ...], inside: Index) -> Callable[..., Array]:
+    """An array of this shape with the first operand `inside`, filled with the third, otherwise with 0."""
+
+    def pad(x: Array, _: Array, value: Array | None = None) -> Array:
+        out = np.empty(shape, x.dtype)
+        out[...] = 0 if value is None else value.reshape(())
+        out[inside] = x
+        return out
+
+    return pad
+
+
+def tiled(x: tuple[int, ...], times: tuple[int, ...], shape: tuple[int, ...]) -> Callable[..., Array]:
+    """An array of the shape `x` repeated along each axis."""
+    apart, each = tuple(n for pair in zip(times, x, strict=True) for n in pair), tuple(n for d in x for n in (1, d))
+
+    def tile(array: Array, *_: Array) -> Array:
+        out = np.empty(shape, array.dtype)
+        out.reshape(apart)[...] = array.reshape(each)  # `np.tile` takes longer
+        return out
+
+    return tile
+
+
+def broadcast(shape: tuple[int, ...]) -> Callable[..., Array]:
+    """An array broadcast to this shape."""
+
+    def spread(x: Array, *_: Array) -> Array:
+        out = np.empty(shape, x.dtype)
+        out[...] = x  # `np.broadcast_to` takes longer
+        return out
+
+    return spread

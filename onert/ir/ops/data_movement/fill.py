@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements, static
 from onert.ir.symbolic.trace import Computed
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 from .reshape import require_one
 
@@ -33,6 +35,9 @@ class Fill(OnStored):
 
     def evaluate(self, dims: Array, value: Array) -> Array:
         return np.full(sv.checked_shape(sv.values(dims), "dims"), value.reshape(())[()], value.dtype)
+
+    def sized(self, types: CallTypes) -> Callable[..., Array]:
+        return sv.filled(static(types.output.shape))
 
 
 def _as_bytes(elements: Array | bytes | Computed) -> bytes | Computed:
@@ -100,8 +105,25 @@ class Range(OnStored):
         count = self._count(start, limit, delta)
         if start.dtype.kind in "iu" and start.item() == 0 and delta.item() == 1:
             return np.arange(count, dtype=start.dtype)  # a third of the time
-        out: Array = (start.reshape(()) + np.arange(count).astype(start.dtype) * delta.reshape(())).astype(start.dtype)
-        return out
+        return _steps(start, count, delta)
+
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        start, delta, count = types.input(0).value, types.input(2).value, static(types.output.shape)[0]
+        if start is None or delta is None:
+            return None
+        if start.dtype.kind in "iu":
+            first, step, dtype = start.item(), delta.item(), start.dtype
+            end = first + count * step
+            if first >= 0 and step > 0 and end <= np.iinfo(dtype).max:
+                made: Callable[..., Array] = partial(np.arange, first, end, step, dtype)
+                return lambda *_: made()
+        return lambda *_: _steps(start, count, delta)
+
+
+def _steps(start: Array, count: int, delta: Array) -> Array:
+    """`count` numbers from `start`."""
+    out: Array = (start.reshape(()) + np.arange(count).astype(start.dtype) * delta.reshape(())).astype(start.dtype)
+    return out
 
 
 def _number(x: Array) -> Any:
@@ -221,6 +243,10 @@ class FirstEntries(OnStored):
         axis, found = normalize_axis(self.axis, x.ndim), count.item()
         self._checked(found, x.shape[axis])
         return np.ascontiguousarray(x[(*(slice(None),) * axis, slice(found))])
+
+    def sized(self, types: CallTypes) -> Callable[..., Array]:
+        axis = normalize_axis(self.axis, types.output.rank)
+        return sv.part((*(slice(None),) * axis, slice(static(types.output.shape)[axis]), ...))
 
 
 @frozen

@@ -264,11 +264,24 @@ class OneHot(OnStored):
         return on.result(shape)
 
     def evaluate(self, indices: Array, depth: Array, on: Array, off: Array) -> Array:
-        size = int(depth.reshape(())[()])
         at = shapes.normalize_axis(self.axis, indices.ndim + 1)
-        places = np.arange(size).reshape(-1, *(1,) * (indices.ndim - at))
-        hit = indices.reshape((*indices.shape[:at], 1, *indices.shape[at:])) == places
-        return np.where(hit, on.reshape(()), off.reshape(())).astype(on.dtype)
+        return self._rows(at, self._each(at, indices.ndim, int(depth.reshape(())[()])), indices, on, off)
+
+    def sized(self, types: CallTypes) -> Callable[..., Array]:
+        rank = types.output.rank
+        at = shapes.normalize_axis(self.axis, rank)
+        each = self._each(at, rank - 1, shapes.static(types.output.shape)[at])
+        return lambda indices, _, on, off: self._rows(at, each, indices, on, off)
+
+    @staticmethod
+    def _each(at: int, rank: int, size: int) -> Array:
+        """The indices of the elements of one row, along the new axis."""
+        return np.arange(size).reshape(-1, *(1,) * (rank - at))
+
+    @staticmethod
+    def _rows(at: int, each: Array, indices: Array, on: Array, off: Array) -> Array:
+        hit = indices.reshape((*indices.shape[:at], 1, *indices.shape[at:])) == each
+        return np.where(hit, on.reshape(()), off.reshape(())).astype(on.dtype, copy=False)
 
 
 @frozen

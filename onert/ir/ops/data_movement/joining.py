@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+
 import numpy as np
 from attrs import frozen
 
@@ -199,3 +202,12 @@ class SplitV(OnStored):
         at = shapes.normalize_axis(sv.values(axis)[0], x.ndim)
         parts = shapes.static(self._sizes(sv.values(sizes), x.shape[at]))
         return tuple(np.ascontiguousarray(p) for p in np.split(x, np.cumsum(parts)[:-1], at))
+
+    def sized(self, types: CallTypes) -> Callable[..., tuple[Array, ...]] | None:
+        axis = types.input(2).value
+        if axis is None:
+            return None
+        at = shapes.normalize_axis(sv.values(axis)[0], types.input(0).rank)
+        ends = tuple(accumulate((shapes.static(t.shape)[at] for t in types.outputs), initial=0))
+        cuts = [(*(slice(None),) * at, slice(a, b)) for a, b in pairwise(ends)]
+        return lambda x, *_: tuple([x[cut].copy() for cut in cuts])

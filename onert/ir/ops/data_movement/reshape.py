@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Shape
-from onert.ir.types import TensorType, unranked
+from onert.ir.types import CallTypes, TensorType, unranked
 
 
 def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
@@ -67,6 +68,10 @@ class Reshape(OnStored):
             wanted = () if shape is None else sv.values(shape)
         resolved = resolve(x.shape, wanted)
         return x.reshape(shapes.static(resolved))
+
+    def sized(self, types: CallTypes) -> Callable[..., Array]:
+        shape = shapes.static(types.output.shape)
+        return lambda x, *_: x.reshape(shape)
 
 
 @frozen

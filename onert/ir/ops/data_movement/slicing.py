@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
@@ -54,6 +55,14 @@ class Slice(OnStored):
         shape = shapes.static(self._shape(x.shape, starts, sv.values(size)))
         cut = tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))
         return np.asarray(x[cut], order="C")
+
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        begin = types.input(1).value
+        if begin is None:
+            return None
+        sizes = shapes.static(types.output.shape)
+        cut = tuple(slice(s, s + n) for s, n in zip(sv.values(begin), sizes, strict=True))
+        return sv.part((*cut, ...))
 
 
 @frozen
@@ -153,15 +162,26 @@ class StridedSlice(OnStored):
     def evaluate(self, x: Array, begin: Array, end: Array, strides: Array) -> Array:
         return np.asarray(self.view(x, sv.values(begin), sv.values(end), sv.values(strides)), order="C")
 
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        begin, end, strides = (types.input(i).value for i in (1, 2, 3))
+        if begin is None or end is None or strides is None:
+            return None
+        index = self._places(types.input(0).shape, sv.values(begin), sv.values(end), sv.values(strides))
+        return sv.part(index)
+
     def view(self, x: Array, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Array:
         """The result as a view of `x`; reads no element."""
         require(0 not in strides, "a stride is 0")
+        return x[self._places(x.shape, begin, end, strides)]
+
+    def _places(self, x: Shape, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> sv.Index:
+        """The result as an index of an array of this shape, which gives a view."""
         index: list[slice | int | None] = []
-        for axis, part in self.parts(x.ndim, begin, end, strides):
+        for axis, part in self.parts(len(x), begin, end, strides):
             if axis is not None and not isinstance(part, slice):
-                self._index(part, x.shape[axis], axis)
+                self._index(part, x[axis], axis)
             index.append(None if axis is None else part)
-        return x[(*index, ...)]  # the ellipsis makes it a view even if no axis is left
+        return (*index, ...)  # the ellipsis makes it a view even if no axis is left
 
 
 def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | None:
@@ -171,24 +191,7 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
         shapes.compatible(paddings.shape, (x.rank, 2)),
         f"paddings has shape {shapes.text(paddings.shape)}, expected [{x.rank}, 2]",
     )
-    return None if paddings.value is None else margins(paddings.value)
-
-
-def margins(paddings: Array) -> list[tuple[int, int]]:
-    """Pairs of margins. Raises RuleError if one is negative."""
-    found = sv.values(paddings)
-    pairs = list(zip(found[::2], found[1::2], strict=True))
-    if not all(a >= 0 and b >= 0 for a, b in pairs):
-        raise RuleError(f"paddings is {sv.pairs_text(pairs)}, expected no negatives")
-    return pairs
-
-
-def _wider(x: Shape, pairs: list[tuple[int, int]] | None) -> Shape:
-    if pairs is None:
-        return sv.unknown(len(x))
-    wide = tuple(None if d is None else d + a + b for d, (a, b) in zip(x, pairs, strict=True))
-    sv.checked_shape(tuple(d for d in wide if d is not None), "the padded shape")
-    return wide
+    return None if paddings.value is None else sv.margins(paddings.value)
 
 
 @frozen
@@ -205,10 +208,17 @@ class Pad(OnStored):
             require(value.dtype is x.dtype, f"the padding value is {value.dtype.text}, expected {x.dtype.text}")
             count = shapes.num_elements(value.shape)
             require(count in (1, None), f"the padding value has {count} elements, expected 1")
-        return x.result(_wider(x.shape, _margins(x, paddings)))
+        return x.result(sv.wider(x.shape, _margins(x, paddings)))
 
     def evaluate(self, x: Array, paddings: Array, value: Array | None = None) -> Array:
         return _pad(x, paddings, 0 if value is None else value.reshape(())[()])
+
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        paddings = types.input(1).value
+        if paddings is None:
+            return None
+        inside = sv.inside(shapes.static(types.input(0).shape), sv.margins(paddings))
+        return sv.padded(shapes.static(types.output.shape), inside)
 
     def evaluate_quantized(self, types: CallTypes, x: Array, paddings: Array, value: Array | None = None) -> Array:
         if value is not None:
@@ -218,9 +228,9 @@ class Pad(OnStored):
 
 
 def _pad(x: Array, paddings: Array, value: object) -> Array:
-    pairs = margins(paddings)
-    out = np.full(shapes.static(_wider(x.shape, pairs)), value, x.dtype)
-    out[tuple(slice(a, a + d) for (a, _), d in zip(pairs, x.shape, strict=True))] = x
+    pairs = sv.margins(paddings)
+    out = np.full(shapes.static(sv.wider(x.shape, pairs)), value, x.dtype)
+    out[sv.inside(x.shape, pairs)] = x
     return out
 
 
@@ -245,7 +255,7 @@ class MirrorPad(OnStored):
         pairs = _margins(x, paddings)
         if pairs is not None:
             self._checked(x.shape, pairs)
-        return x.result(_wider(x.shape, pairs))
+        return x.result(sv.wider(x.shape, pairs))
 
     def _checked(self, x: Shape, pairs: list[tuple[int, int]]) -> None:
         border = 1 if self.mode is Mirror.REFLECT else 0
@@ -256,7 +266,7 @@ class MirrorPad(OnStored):
             )
 
     def evaluate(self, x: Array, paddings: Array) -> Array:
-        pairs = margins(paddings)
+        pairs = sv.margins(paddings)
         self._checked(x.shape, pairs)
         if self.mode is Mirror.REFLECT:
             return np.pad(x, pairs, mode="reflect")
@@ -286,10 +296,11 @@ class Tile(OnStored):
 
     def evaluate(self, x: Array, multiples: Array) -> Array:
         times = sv.values(multiples)
-        shape = shapes.static(self._shape(x.shape, times))
-        out = np.empty(tuple(n for pair in zip(times, x.shape, strict=True) for n in pair), x.dtype)
-        out[...] = x.reshape(tuple(n for d in x.shape for n in (1, d)))  # `np.tile` takes longer
-        return out.reshape(shape)
+        return sv.tiled(x.shape, times, shapes.static(self._shape(x.shape, times)))(x)
+
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        multiples, x = types.input(1).value, shapes.static(types.input(0).shape)
+        return None if multiples is None else sv.tiled(x, sv.values(multiples), shapes.static(types.output.shape))
 
 
 @frozen
@@ -361,9 +372,10 @@ class BroadcastTo(OnStored):
     def evaluate(self, x: Array, shape: Array) -> Array:
         wanted = sv.values(shape)
         self._shape(x.shape, wanted)
-        out = np.empty(wanted, x.dtype)
-        out[...] = x  # `np.broadcast_to` takes longer
-        return out
+        return sv.broadcast(wanted)(x)
+
+    def sized(self, types: CallTypes) -> Callable[..., Array]:
+        return sv.broadcast(shapes.static(types.output.shape))
 
 
 @frozen

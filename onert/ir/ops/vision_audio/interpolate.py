@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -14,7 +16,7 @@ from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
 from onert.ir.symbolic.sizes import are_same
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 
 class Interpolation(Enum):
@@ -152,14 +154,13 @@ class Interpolate(Op):
         if 0 in lengths:
             there = dict(zip(self.axes, lengths, strict=True))
             return np.zeros([there.get(axis, d) for axis, d in enumerate(x.shape)], x.dtype)
+        each = list(enumerate(zip(self.axes, lengths, strict=True)))
         if self.interpolation is Interpolation.NEAREST and self.coordinates is not Coordinates.CROP:
-            for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
-                x = np.take(x, self.nearest(at, x.shape[axis], length), axis)
-            return x
+            return _taken([(axis, self.nearest(at, x.shape[axis], length)) for at, (axis, length) in each], x)
         dtype = x.dtype
         wide = x.astype(np.float64)
         outside = np.zeros((), np.bool_)
-        for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
+        for at, (axis, length) in each:
             before = x.shape[axis]
             wide = self._along(wide, at, axis, before, length, dtype.kind in "iu")
             outside = outside | self.beyond(at, before, length).reshape(-1, *(1,) * (x.ndim - 1 - axis))
@@ -179,15 +180,32 @@ class Interpolate(Op):
             return wide
         if integer or self.antialias or self.coordinates is Coordinates.CROP:
             return np.moveaxis(np.tensordot(self.weights(at, before, after), wide, (1, axis)), 0, axis)
-        taps, shares = self.taps(at, before, after)
-        around = (-1, *(1,) * (wide.ndim - 1 - axis))
-        first, *others = (
-            np.take(wide, places, axis) * parts.reshape(around) for places, parts in zip(taps.T, shares.T, strict=True)
-        )
-        out: Array = sum(others, first)
-        return out
+        return _sums(wide, axis, *self._lines(at, axis, wide.shape, after))
 
     evaluate_quantized = as_stored
+
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
+        *_, factors, region = (*types.inputs, None, None, None)[:4]
+        x, out = (shapes.static(t.shape) for t in (types.input(0), types.output))
+        whole = self.coordinates is Coordinates.CROP or self.antialias or types.input(0).dtype.is_integer
+        if region is not None or 0 in out or (factors is not None and factors.value is None):
+            return None
+        op = self.scaled(factors)
+        each = [(at, axis, x[axis], out[axis]) for at, axis in enumerate(self.axes)]
+        if sum(after for *_, after in each) > _MOST_KEPT:
+            return None
+        if self.interpolation is Interpolation.NEAREST and self.coordinates is not Coordinates.CROP:
+            places = [(axis, op.nearest(at, before, after)) for at, axis, before, after in each]
+            return partial(_taken, [(axis, at) for axis, at in places if not np.array_equal(at, np.arange(x[axis]))])
+        if whole:
+            return None
+        there = [(at, axis, after) for at, axis, before, after in each if not op.stays(at, before, after)]
+        return partial(_mixed, [(axis, *op._lines(at, axis, x, after)) for at, axis, after in there])
+
+    def _lines(self, at: int, axis: int, x: tuple[int, ...], after: int) -> tuple[Array, Array]:
+        """The taps and their weights along one axis, in the shapes in which they apply to x."""
+        taps, shares = self.taps(at, x[axis], after)
+        return taps.T.copy(), shares.T.reshape(-1, after, *(1,) * (len(x) - 1 - axis))
 
     def scale(self, at: int, before: int, after: int) -> float:
         """The factor by which an axis grows."""
@@ -282,6 +300,32 @@ class Interpolate(Op):
         distance = np.abs(taps - where[:, None]) * narrow
         shares = np.maximum(1 - distance, 0) if reach == 1 else keys_cubic(distance, self.cubic)
         return taps, shares / shares.sum(axis=1, keepdims=True) if narrow < 1 else shares
+
+
+_MOST_KEPT = 4096
+"""The longest lines whose tables are kept for later runs, all together."""
+
+
+def _taken(places: Sequence[tuple[int, Array]], x: Array, *_: object) -> Array:
+    """The elements of `x` at these places along each axis."""
+    for axis, at in places:
+        x = x.take(at, axis)
+    return x if places else x.copy()
+
+
+def _mixed(lines: Sequence[tuple[int, Array, Array]], x: Array, *_: object) -> Array:
+    """Sums along each axis, rounded once."""
+    wide = x.astype(np.float64)
+    for axis, taps, shares in lines:
+        wide = _sums(wide, axis, taps, shares)
+    return wide.astype(x.dtype)
+
+
+def _sums(wide: Array, axis: int, taps: Array, shares: Array) -> Array:
+    """Along one axis, the sum of the elements at each tap times their shares."""
+    first, *others = (wide.take(places, axis) * parts for places, parts in zip(taps, shares, strict=True))
+    out: Array = sum(others, first)
+    return out
 
 
 def keys_cubic(t: Array, a: float) -> Array:
