@@ -239,6 +239,10 @@ def _require_rows(indices: Array, shape: tuple[int, ...]) -> None:
         require_indices(indices[..., axis], shape[axis], f"dimension {axis}")
 
 
+_MOST_KEPT = 4096
+"""The longest row of `OneHot` whose indices are kept for later runs."""
+
+
 @frozen
 class OneHot(OnStored):
     """One-hot rows: `on` at an index and `off` elsewhere.
@@ -267,10 +271,13 @@ class OneHot(OnStored):
         at = shapes.normalize_axis(self.axis, indices.ndim + 1)
         return self._rows(at, self._each(at, indices.ndim, int(depth.reshape(())[()])), indices, on, off)
 
-    def sized(self, types: CallTypes) -> Callable[..., Array]:
+    def sized(self, types: CallTypes) -> Callable[..., Array] | None:
         rank = types.output.rank
         at = shapes.normalize_axis(self.axis, rank)
-        each = self._each(at, rank - 1, shapes.static(types.output.shape)[at])
+        size = shapes.static(types.output.shape)[at]
+        if size > _MOST_KEPT:
+            return None
+        each = self._each(at, rank - 1, size)
         return lambda indices, _, on, off: self._rows(at, each, indices, on, off)
 
     @staticmethod
