@@ -128,6 +128,9 @@ STAYS: dict[str, tuple[str, ...]] = {
         *("SequenceAt", "SequenceErase", "SequenceInsert", "SequenceJoin", "SequenceLength", "SequenceOf"),
         "SplitToSequence",
     ),
+    "lists of tensors, which become tensors if a loop sets items of a known shape": (
+        *("ListFrom", "ListGet", "ListReserve", "ListSet", "ListStack"),
+    ),
     "sums over a data-dependent number of rows": ("CountGroups", "EmbeddingLookupSparse"),
     "slices that are each repeated a data-dependent number of times": ("Repeat",),
     "arithmetic on shapes, which is folded if they are known": ("BroadcastGradientArgs",),

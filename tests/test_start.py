@@ -130,7 +130,7 @@ session = onert.InferenceSession(sys.argv[1])
 print(session.run(None, {"x": np.ones((2, 3), np.float32)})[0].tolist())
 print(*sorted(sys.modules))
 """
-SESSION_ONLY = ("onert.frontend.onnx", "onert.runtime.", "onert.frontend.windows")
+SESSION_ONLY = ("onert.frontend.onnx", "onert.frontend.wire", "onert.runtime.", "onert.frontend.windows")
 """The beginnings of the names of modules that a session imports besides those of `LISTED`."""
 
 

@@ -10,7 +10,7 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.frontend.onnx.onnx_format import recognize
-from onert.frontend.onnx.wire import Message, budget
+from onert.frontend.wire import Message, budget
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
 F = onnx.TensorProto.FLOAT

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flexible import flexible
+from flexible import flexible, node
 from model_writer import CIRCLE, Model
 from shared_material import SHARED, needs_shared
 
@@ -257,3 +257,30 @@ def test_invalid_paths_of_other_models_are_rejected(location: str, message: str,
 def test_a_model_loaded_from_memory_cannot_run_other_files() -> None:
     with pytest.raises(onert.OnertError, match="was not loaded from a file"):
         onert.load(_running(("double.circle", "")))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (
+            {"half_pixel_centers": 1},
+            [0.683134377, 2.477025509, 5.034063339, 1.375, -1.943745494, 1.918246508, 4.475298405],
+        ),
+        (
+            {"half_pixel_centers": 0, "align_corners": 0},
+            [1.0, 4.054650307, 4.390907288, -0.630797505, -1.179786444, 3.184107304, 4.629635334],
+        ),
+        ({"align_corners": 1}, [1.0, 3.65625, 5.0, 1.3125, -2.0, 0.34375, 4.0]),
+    ],
+)
+def test_cubic_interpolation_equals_tensorflow(attributes: dict[str, int], expected: list[float]) -> None:
+    """tf.raw_ops.ResizeBicubic, which rounds positions to 1/1024."""
+    x = np.float32([1, 5, -2, 4]).reshape(1, 4, 1, 1)
+    found = _one("FlexResizeBicubic", [x, np.int32([7, 1])], (F32, (1, 7, 1, 1)), custom=node(**attributes))
+    np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-2)
+
+
+def test_cubic_interpolation_of_two_kinds_at_once_is_refused() -> None:
+    x, options = np.zeros((1, 4, 1, 1), np.float32), node(align_corners=1, half_pixel_centers=1)
+    with pytest.raises(onert.ModelError, match="align_corners and half_pixel_centers are set"):
+        _one("FlexResizeBicubic", [x, np.int32([7, 1])], (F32, (1, 7, 1, 1)), custom=options)

@@ -54,6 +54,7 @@ from onert.compiler.rewrite.loops.repeated import with_repetitions
 from onert.compiler.rewrite.loops.round_limits import RoundLimits
 from onert.compiler.rewrite.loops.round_work import unmoved
 from onert.compiler.rewrite.loops.single_round import makes_one_round
+from onert.compiler.rewrite.loops.tensor_lists import with_tables
 from onert.compiler.rewrite.loops.trip_counts import changes_nothing, most_trips, terminates
 from onert.compiler.rewrite.loops.unread_state import with_first_values
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
@@ -160,7 +161,9 @@ class _Enclosing:
             replaced = repeated or with_ranges(self.model, graph, at, self.simplify)
             if replaced is not None:
                 return replaced
-        listed = as_tensors(self.model, graph, at, self.prepare) if isinstance(operation.op, While) else None
+        listed = None
+        if isinstance(operation.op, While):
+            listed = with_tables(self.model, graph, at, self.prepare) or as_tensors(self.model, graph, at, self.prepare)
         if listed is not None:
             self.model, graph = listed
             at = next(

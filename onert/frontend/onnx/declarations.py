@@ -12,6 +12,7 @@ from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import HEAD
 from onert.frontend.windows import Blocks
+from onert.frontend.wire import Message, Octets, budget
 from onert.ir import DType
 from onert.ir.process import imports
 from onert.ir.value import ByIdentity
@@ -19,7 +20,6 @@ from onert.ir.value import ByIdentity
 from .messages import Columns, ValueDeclaration, ValueType, columns, read_columns, read_graph_ends
 from .onnx_format import recognize
 from .ort.ort_format import recognize as recognize_ort
-from .wire import Message, Octets, budget
 
 
 @frozen(eq=False)

@@ -13,13 +13,13 @@ from attrs import field, frozen
 
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import InputShapes
+from onert.frontend.wire import Message
 from onert.ir import DType, ModelError, Shape
 from onert.ir.process.budget import MAX_CALL_DEPTH
 from onert.ir.shape import MAX_RANK
 from onert.ir.value import ByIdentity
 
 from .element_types import element_type
-from .wire import Message
 
 T = TypeVar("T")
 Dimension = int | str | None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import InputShapes, ranks_are_missing
+from onert.frontend.wire import Message, budget
 from onert.ir import Array, DType, ModelError, Shape, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.sequences import VARIANT
@@ -19,7 +20,6 @@ from .messages import Columns, Model, Node, ValueDeclaration, columns, ranks, re
 from .node import NEWEST
 from .runtime_values import operand_of, value_of
 from .table import importer
-from .wire import Message, budget
 
 _UNPACKED = 256 << 20
 _PACKED = 32

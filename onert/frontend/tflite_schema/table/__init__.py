@@ -25,6 +25,7 @@ FAMILIES = (
     "circle",
     "layers.custom_vision",
     "stablehlo",
+    "layers.tensorflow",
 )
 """The table files, those with the most common operators first."""
 TABLE: Families[str, Importer] = Families(__name__, FAMILIES)

@@ -48,7 +48,7 @@ def unboxed(x: Array) -> Items:
 VARIANT = TensorType(DType.VARIANT, ())
 
 
-def _require_variant(x: TensorType) -> None:
+def require_variant(x: TensorType) -> None:
     require(x.dtype is DType.VARIANT and x.rank == 0, f"an operand is {x}, expected a sequence or optional")
 
 
@@ -92,7 +92,7 @@ class SequenceInsert(Op):
     """
 
     def infer(self, sequence: TensorType, x: TensorType, at: TensorType | None = None) -> TensorType:
-        _require_variant(sequence)
+        require_variant(sequence)
         if at is not None:
             sv.one_integer(at, "position")
         return VARIANT
@@ -115,7 +115,7 @@ class SequenceErase(Op):
     """
 
     def infer(self, sequence: TensorType, at: TensorType) -> TensorType:
-        _require_variant(sequence)
+        require_variant(sequence)
         sv.one_integer(at, "position")
         return VARIANT
 
@@ -139,7 +139,7 @@ class SequenceAt(Op):
     shape: Shape | None = None
 
     def infer(self, sequence: TensorType, at: TensorType) -> TensorType:
-        _require_variant(sequence)
+        require_variant(sequence)
         sv.one_integer(at, "position")
         if self.dtype is DType.VARIANT:
             return VARIANT
@@ -170,7 +170,7 @@ class SequenceLength(Op):
     """
 
     def infer(self, sequence: TensorType) -> TensorType:
-        _require_variant(sequence)
+        require_variant(sequence)
         return TensorType(DType.INT64, ())
 
     def evaluate_in(self, context: Context, types: CallTypes, sequence: Array) -> Array:
@@ -193,7 +193,7 @@ class SequenceJoin(Op):
     new: bool = False
 
     def infer(self, sequence: TensorType) -> TensorType:
-        _require_variant(sequence)
+        require_variant(sequence)
         if self.shape is None:
             return unranked(self.dtype)
         dims = list(self.shape)
