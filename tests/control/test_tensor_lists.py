@@ -144,3 +144,15 @@ def test_lists_are_read_from_tflite_files() -> None:
 def test_options_that_are_not_supported_or_malformed_are_refused(options: bytes, message: str) -> None:
     with pytest.raises(onert.ModelError, match=message):
         onert.load(_file(options))
+
+
+def test_stacking_many_items_that_were_never_set_exceeds_the_memory_limit() -> None:
+    b = Builder()
+    count, shape = (b.input(TensorType(I32, (1,)), name) for name in ("count", "shape"))
+    items = b.add(ListReserve(), shape, count)
+    model = b.model([b.add(ListStack(F32), items, shape)])
+    execution = onert.Execution(onert.compile(Package((model,), "made"), backends=("reference",)))
+    assert next(iter(execution.run([np.int32([3]), np.int32([4])]).values())).shape == (3, 4)
+    for number, size in ((100_000, 1_000_000), (1, 2**31 - 1), (2**31 - 1, 1)):
+        with pytest.raises(onert.OnertError, match="max_memory"):
+            execution.run([np.int32([number]), np.int32([size])])

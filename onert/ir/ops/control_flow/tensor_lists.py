@@ -5,6 +5,8 @@ Such a list is an `Items`, like a sequence; an item that was never set is None t
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from attrs import frozen
 
@@ -38,14 +40,16 @@ def _place(at: Array, count: int) -> int:
     return found
 
 
-def _unset(shape: Array, dtype: DType, others: tuple[object, ...]) -> Array:
+def _unset(context: Context, shape: Array, dtype: DType, others: tuple[object, ...]) -> Array:
     """Zeros for an item that was never set: of the shape that the operand gives, or else of another item's shape."""
     dims = [int(d) for d in shape.reshape(-1)]
     if shape.ndim == 0 or any(d < 0 for d in dims):
         like = next((np.asarray(other) for other in others if other is not None), None)
         require(like is not None, "an item was never set, and the shape of items is unknown")
         dims = list(np.asarray(like).shape)
-    return np.zeros(sv.checked_shape(tuple(dims), "the shape of items"), dtype.numpy)
+    wanted = sv.checked_shape(tuple(dims), "the shape of items")
+    context.hold(prod(wanted) * np.dtype(dtype.numpy).itemsize)
+    return np.zeros(wanted, dtype.numpy)
 
 
 @frozen
@@ -138,7 +142,7 @@ class ListGet(Op):
     def evaluate_in(self, context: Context, types: CallTypes, items: Array, at: Array, shape: Array) -> Array:
         entries = unboxed(items).entries
         found = entries[_place(at, len(entries))]
-        out = _unset(shape, self.dtype, entries) if found is None else np.asarray(found)
+        out = _unset(context, shape, self.dtype, entries) if found is None else np.asarray(found)
         require(out.dtype == self.dtype.numpy, f"the item is {out.dtype}, expected {self.dtype.text}")
         context.hold(out.nbytes)
         return out.copy()
@@ -168,7 +172,7 @@ class ListStack(Op):
         if all(entry is not None for entry in entries) and entries:
             found = [np.asarray(entry) for entry in entries]
         else:
-            unset = _unset(shape, self.dtype, entries)
+            unset = _unset(context, shape, self.dtype, entries)
             if not entries:
                 return np.zeros((0, *unset.shape), self.dtype.numpy)
             found = [unset if entry is None else np.asarray(entry) for entry in entries]
@@ -176,6 +180,6 @@ class ListStack(Op):
         for item in found:
             fits = item.dtype == self.dtype.numpy and item.shape == first
             require(fits, f"an item is {item.dtype} {item.shape}, expected {self.dtype.text} {first}")
+        context.hold(sum(item.nbytes for item in found))
         stacked: Array = np.stack(found)
-        context.hold(stacked.nbytes)
         return stacked
