@@ -40,12 +40,13 @@ def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) ->
 
 
 class Spans:
-    """Where some arrays are in memory, so that each of many others is compared with all of them at once."""
+    """Where some arrays are in memory, so that each of many others is compared with all of them at once. What is no
+    array is skipped."""
 
     __slots__ = ("_ends", "_starts")
 
-    def __init__(self, arrays: Iterable[Array]) -> None:
-        spans = sorted(_span(array) for array in arrays if array.size)
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        spans = sorted(_span(array) for array in arrays if isinstance(array, np.ndarray) and array.size)
         self._starts = [start for start, _ in spans]
         self._ends = list(accumulate((end for _, end in spans), max))
         """For each array the last end of those that start no later."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 from weakref import ref
 
@@ -200,21 +200,21 @@ class Setup(ByIdentity):
                 self.given.add(position)
         self.set_run_inputs(run_inputs)
 
-    @contextmanager
-    def together(self, count: int) -> Iterator[None]:
+    def together(self, count: int) -> AbstractContextManager[None]:
         """While so many inputs are set, look up where the outputs are only once: with the caches of a language model,
         as many inputs as outputs, comparing each with each takes longer than the copies of small ones."""
         graph = self.frame.routine.subgraph
-        if count >= _MANY and len(graph.outputs) >= _MANY and set(graph.outputs).isdisjoint(graph.inputs):
-            self._spans = self._spans_now()
+        if count < _MANY or len(graph.outputs) < _MANY or not set(graph.outputs).isdisjoint(graph.inputs):
+            return nullcontext()
+        return self._located()
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        self._spans = Spans(self.frame.tensors[i].buffer for i in self._written())
         try:
             yield
         finally:
             self._spans = None
-
-    def _spans_now(self) -> Spans:
-        buffers = (self.frame.tensors[i].buffer for i in self._written())
-        return Spans(buffer for buffer in buffers if isinstance(buffer, np.ndarray))
 
     def set_run_inputs(self, run_inputs: Sequence[Input]) -> None:
         """Note the inputs that `run` has set."""
@@ -378,7 +378,7 @@ class Setup(ByIdentity):
                     frame.place(operand, array)
             frame.handed.pop(operand, None)
         if self._spans is not None:
-            self._spans = self._spans_now()
+            self._spans = Spans(self.frame.tensors[i].buffer for i in self._written())
 
     def keep_output(self, position: int) -> Tensor:
         """An output's tensor, whose buffer is not handed to callers of `run` from now on."""
